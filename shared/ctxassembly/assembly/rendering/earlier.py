@@ -52,8 +52,6 @@ class Earlier:
 
     def adjoining(self, label: CitationBlock) -> list[SentChunk]:
         """Return the chunks that adjoin the text of `label`, in the order of their document."""
-        if not self.chunks:
-            return []
         places = {
             (piece.candidate.chunk.document_id, piece.candidate.position + step)
             for passage in label.passages

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any
 
 from ctxassembly.data.candidates import GAP, Candidate, Join, TextPiece
@@ -91,24 +90,9 @@ def _offset_in(inner: Chunk, outer: Chunk) -> int:
     return outer.text.find(inner.text)
 
 
-@dataclass(slots=True)
-class _KeptSlice:
-    """A span of the line that belongs to one candidate."""
-
-    start: int
-    end: int
-    candidate: Candidate
-    chunk_start: int
-    """The beginning of the candidate's chunk in the line."""
-    shared_chars: int
-    """Characters that the candidate keeps but that belong to others; on its first slice only."""
-    separator: str = ""
-
-    @property
-    def piece(self) -> TextPiece:
-        """The slice as a piece of a passage."""
-        start, end = self.start - self.chunk_start, self.end - self.chunk_start
-        return TextPiece(self.candidate, start, end, self.separator, self.shared_chars)
+_KeptSlice = tuple[int, int, Candidate, int, int]
+"""A span of the line that belongs to one candidate: its start and end; the candidate, and the beginning of its chunk in
+the line; the characters that the candidate keeps but that belong to others, on its first slice only."""
 
 
 def _kept_slices(line: DocumentText) -> list[_KeptSlice]:
@@ -119,16 +103,18 @@ def _kept_slices(line: DocumentText) -> list[_KeptSlice]:
         shared_chars, own = 0, len(slices)
         for first, last in candidate.spans:
             start, end = chunk_start + first, chunk_start + last
+            if not taken or taken[-1][1] <= start:  # most candidates have nothing of what those before them keep
+                taken.append((start, end))
+                slices.append((start, end, candidate, chunk_start, 0))
+                continue
             shared_chars += end - start
-            # Most candidates have nothing of what those before them keep.
-            is_free = not taken or taken[-1][1] <= start
-            for span in ((start, end),) if is_free else tuple(subtract_spans((start, end), taken)):
+            for span in tuple(subtract_spans((start, end), taken)):
                 insort(taken, span)
-                slices.append(_KeptSlice(*span, candidate, chunk_start, 0))
+                slices.append((*span, candidate, chunk_start, 0))
                 shared_chars -= span[1] - span[0]
-        if own < len(slices):
-            slices[own].shared_chars = shared_chars
-    return sorted(slices, key=attrgetter("start"))
+        if shared_chars and own < len(slices):
+            slices[own] = (*slices[own][:-1], shared_chars)
+    return sorted(slices, key=itemgetter(0))
 
 
 def subtract_spans(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
@@ -152,32 +138,40 @@ def subtract_spans(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
 def _kept_pieces(line: DocumentText) -> tuple[TextPiece, ...]:
     """Return the kept slices of the line as pieces, without blank lines before them and white space after them."""
     text = line.text
-    kept: list[_KeptSlice] = []
-    for new in _kept_slices(line):
-        gap_text = text[kept[-1].end : new.start] if kept else ""
-        if gap_text and not gap_text.isspace():
-            # Text is left out: white space on both sides of it gives way to the marker.
-            new.start += _leading_blank_length(gap_text, text[new.start : new.end])
-            _strip_end(kept, text)
-            new.separator = gap_marker(text, kept[-1].end, new.start) if kept else ""
-        elif gap_text:
-            new.separator = "\n" if "\n" in gap_text else " "
-        if new.start < new.end:
-            kept.append(new)
-    _strip_end(kept, text)
-    if kept:
-        kept[0].start += blank_lines_length(text[kept[0].start : kept[0].end])
-    return tuple([kept_slice.piece for kept_slice in kept])
+    kept: list[tuple[int, Candidate, int, str, int]] = []  # a slice without its end, after a separator
+    ends: list[int] = []
+    for begin, end, candidate, chunk_start, shared_chars in _kept_slices(line):
+        start, separator = begin, ""
+        if ends and ends[-1] < start:
+            gap_text = text[ends[-1] : start]
+            if gap_text.isspace():
+                separator = "\n" if "\n" in gap_text else " "
+            else:  # text is left out: white space on both sides of it gives way to the marker
+                start += _leading_blank_length(gap_text, text[start:end])
+                _strip_end(kept, ends, text)
+                separator = gap_marker(text, ends[-1], start) if ends else ""
+        if start < end:
+            kept.append((start, candidate, chunk_start, separator, shared_chars))
+            ends.append(end)
+    _strip_end(kept, ends, text)
+    pieces = [
+        TextPiece(candidate, start - chunk_start, end - chunk_start, separator, shared_chars)
+        for (start, candidate, chunk_start, separator, shared_chars), end in zip(kept, ends, strict=True)
+    ]
+    if pieces and (blank := blank_lines_length(pieces[0].text)):
+        pieces[0] = pieces[0]._replace(start=pieces[0].start + blank)
+    return tuple(pieces)
 
 
-def _strip_end(kept: list[_KeptSlice], text: str) -> None:
+def _strip_end(kept: list[tuple[int, Candidate, int, str, int]], ends: list[int], text: str) -> None:
     """Strip the white space at the end of what is `kept`, and remove the slices at the end that have nothing else."""
     while kept:
-        last = kept[-1]
-        last.end = last.start + len(text[last.start : last.end].rstrip())
-        if last.end > last.start:
+        start = kept[-1][0]
+        ends[-1] = start + len(text[start : ends[-1]].rstrip())
+        if ends[-1] > start:
             return
         kept.pop()
+        ends.pop()
 
 
 def blank_lines_length(text: str) -> int:

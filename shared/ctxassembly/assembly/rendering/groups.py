@@ -99,7 +99,7 @@ class MeasuredGroup(NamedTuple):
 class DocumentGroup:
     """The selected candidates of one document by stretches, in reading order.
 
-    Its runs and its size are found out when they are first asked for, and kept.
+    Its labels, its runs and its size are found out when they are first asked for, and kept.
     """
 
     def __init__(self, key: GroupKey, passages: list[DocumentText], relevance: tuple[int, int]) -> None:
@@ -113,6 +113,7 @@ class DocumentGroup:
         self.document_id = first.chunk.document_id
         self.sort_key = relevance, self.document_id, first.position
         """Its place in the order of relevance."""
+        self.labels: Sequence[CitationBlock] | None = None
         self.runs: list[LabelRun] | None = None
         self.measured: MeasuredGroup | None = None
 
@@ -181,20 +182,17 @@ def _can_join(passage: DocumentText, after: Candidate, get_join: GetJoin) -> boo
 
 def label_runs(
     group: DocumentGroup,
+    labels: Sequence[CitationBlock],
     *,
-    cite: str,
-    order: str,
     summary: str,
     get_source: Callable[[DocumentGroup], tuple[str, int | str | None]],
     get_rank: GetRank | None,
 ) -> list[LabelRun]:
-    """Return the runs of a document: its labels by `cite`, which are read in `order`.
+    """Return the runs of a document with `labels`.
 
     `get_source` gives source and first page, by which some orders sort. `get_rank` ranks chunks; without it all labels
     make one run.
     """
-    pieces = [passage.pieces for passage in group.passages if passage.pieces]
-    labels = make_labels(pieces, cite, order, get_rank or rank_key)
     source, page = get_source(group)
     ranked = _ranked_labels(group.candidates, labels, get_rank) if get_rank else [(labels, group.relevance)]
     runs = []
@@ -272,24 +270,20 @@ def _ranked_labels(
     return [([label], best[at]) for at, label in enumerate(labels)]
 
 
-def make_labels(passages: list[tuple[TextPiece, ...]], cite: str, order: str, get_rank: GetRank) -> list[CitationBlock]:
-    """Return the labels of one document's `passages` by `cite`, read in `order`, which may be by `get_rank`."""
-    label_passages: list[Sequence[tuple[TextPiece, ...]]]
-    if cite == "document":
-        label_passages = [passages]
-    elif cite == "passage":
-        label_passages = [[passage] for passage in passages]
-    else:
-        pieces_by_candidate: dict[int, list[TextPiece]] = {}
-        for passage in passages:
-            for piece in _assign_shared_text(passage, order, get_rank):
-                if piece.text.strip():
-                    pieces_by_candidate.setdefault(piece.candidate.key, []).append(piece)
-        label_passages = [
-            [_strip_leading_blank(_trim_passage(_separate_pieces(pieces)))] for pieces in pieces_by_candidate.values()
-        ]
+def passage_labels(passage: tuple[TextPiece, ...], cite: str, order: str, get_rank: GetRank) -> list[CitationBlock]:
+    """Return the labels of a passage by `cite`: one, or one for each chunk, in the `order` of the context.
+
+    Where a document has one label, that is made of all its passages.
+    """
+    if cite == "passage":
+        return [CitationBlock([passage], best_candidate(passage), "")]
+    pieces_by_candidate: dict[int, list[TextPiece]] = {}
+    for piece in _assign_shared_text(passage, order, get_rank):
+        if piece.text.strip():
+            pieces_by_candidate.setdefault(piece.candidate.key, []).append(piece)
     return [
-        CitationBlock(passages_of_label, best_candidate(passages_of_label), "") for passages_of_label in label_passages
+        CitationBlock([_strip_leading_blank(_trim_passage(_separate_pieces(own)))], own[0].candidate, "")
+        for own in pieces_by_candidate.values()
     ]
 
 
@@ -360,10 +354,9 @@ def _separate_pieces(pieces: Sequence[TextPiece]) -> list[TextPiece]:
     return separated
 
 
-def best_candidate(passages: Sequence[tuple[TextPiece, ...]]) -> Candidate:
-    """Return the best-ranked of their chunks, a hit before a neighbor."""
-    candidates = [piece.candidate for passage in passages for piece in passage]
-    return min(candidates, key=rank_key) if len(candidates) > 1 else candidates[0]
+def best_candidate(passage: Sequence[TextPiece]) -> Candidate:
+    """Return the best-ranked of its chunks, a hit before a neighbor."""
+    return min([piece.candidate for piece in passage], key=rank_key) if len(passage) > 1 else passage[0].candidate
 
 
 def rank_key(candidate: Candidate) -> tuple[bool, int, int]:

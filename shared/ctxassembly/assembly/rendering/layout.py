@@ -167,13 +167,15 @@ class Layout:
 
     def fits(self, candidates: Sequence[Candidate], detail: HeaderDetail = HeaderDetail.FULL) -> bool:
         """Return True if the context with `candidates` added keeps within `max_tokens` and `max_characters`."""
-        max_length = self.max_tokens * MAX_TOKEN_CHARS if self.typesetter.counter.additive else math.inf
-        has_long = any(len(candidate.chunk.text) > max_length for candidate in candidates)
-        # A part of a chunk is one of several tries: usually its first words already show that it is too long.
-        is_part = len(candidates) == 1 and candidates[0].kept_spans is not None and detail is HeaderDetail.FULL
-        if (has_long or is_part or len(candidates) > MANY_CANDIDATES) and not self.might_fit(candidates, detail):
-            return False
-        trial = self._trial(candidates, detail)
+        trial = self._known_trial(candidates, detail)
+        if trial is None:
+            max_length = self.max_tokens * MAX_TOKEN_CHARS if self.typesetter.counter.additive else math.inf
+            has_long = any(len(candidate.chunk.text) > max_length for candidate in candidates)
+            # A part of a chunk is one of several tries: usually its first words already show that it is too long.
+            is_part = len(candidates) == 1 and candidates[0].kept_spans is not None and detail is HeaderDetail.FULL
+            if (has_long or is_part or len(candidates) > MANY_CANDIDATES) and not self.might_fit(candidates, detail):
+                return False
+            trial = self._trial(candidates, detail)
         return trial.tokens <= self.max_tokens and trial.characters <= self.max_characters
 
     def token_count_with(self, candidates: Sequence[Candidate], detail: HeaderDetail = HeaderDetail.FULL) -> int:
@@ -225,12 +227,17 @@ class Layout:
         """The budget in characters; infinite if there is none."""
         return self.typesetter.config.max_characters or math.inf
 
+    def _known_trial(self, candidates: Sequence[Candidate], detail: HeaderDetail) -> Trial | None:
+        """Return the try of `candidates` if it is one of the last ones."""
+        for trial in self.last_trials.values() if detail is HeaderDetail.FULL else ():
+            if trial.candidates is candidates:
+                return trial
+        return None
+
     def _trial(self, candidates: Sequence[Candidate], detail: HeaderDetail) -> Trial:
         """Return the size of the whole context with `candidates`."""
-        if detail is HeaderDetail.FULL:
-            for previous in self.last_trials.values():
-                if previous.candidates is candidates:
-                    return previous
+        if (known := self._known_trial(candidates, detail)) is not None:
+            return known
         typesetter = self.typesetter
         changed = typesetter.changed_groups(self.groups, candidates)
         trial = self._trial_by_sums(candidates, changed) if detail is HeaderDetail.FULL else None

@@ -21,7 +21,7 @@ from ctxassembly.assembly.rendering.groups import (
     best_candidate,
     extend_group,
     label_runs,
-    make_labels,
+    passage_labels,
     rank_key,
     reading_key,
 )
@@ -71,7 +71,7 @@ def effective_order(config: AssemblyConfig, parts: Parts | None = None) -> Order
 
 def _best_in_passage(passage: DocumentText) -> Candidate:
     if "best" not in passage.sizes:
-        passage.sizes["best"] = best_candidate([passage.pieces])
+        passage.sizes["best"] = best_candidate(passage.pieces)
     best: Candidate = passage.sizes["best"]
     return best
 
@@ -224,7 +224,7 @@ class Typesetter:
 
     def separator_tokens(self, label: CitationBlock) -> int:
         """Return the tokens that go if nothing comes after the block of a label."""
-        return self._labels_size(label.passages[-1], "")[1]
+        return self._labels_size([label], "")[1]
 
     def place_runs(self, groups: Iterable[DocumentGroup]) -> list[PlacedRun]:
         """Return the runs of all `groups` as they are read."""
@@ -276,7 +276,7 @@ class Typesetter:
         passages, summary = group.passages, self._summaries.get(group.document_id, "")
         if any(not passage.pieces for passage in passages):  # nothing but blanks: it has no portion
             return MeasuredGroup(Size(not_additive=1), 0, 0)
-        first, last, preamble = passages[0], passages[-1], self._preamble(passages, summary)
+        first, last, preamble = passages[0], passages[-1], self._preamble(group, summary)
         last_size, separator_tokens = self._passage_size(last, preamble if first is last else None, is_last=True)
         sizes = [last_size]
         if first is not last:
@@ -285,15 +285,15 @@ class Typesetter:
         total = _sum_sizes(sizes)
         return MeasuredGroup(total, separator_tokens, total.tokens - max(separator_tokens, 0))
 
-    def _preamble(self, passages: Sequence[DocumentText], summary: str) -> str:
-        """Return the text before the first of `passages`.
+    def _preamble(self, group: DocumentGroup, summary: str) -> str:
+        """Return the text before the first passage of `group`.
 
         Where each label has a header of its own, that text is the summary, which belongs below the first one.
         """
         if self.config.cite != "document":
             return summary
-        label = CitationBlock([passage.pieces for passage in passages], _best_in_passages(passages), summary)
-        return _heading_text(self.renderer, label)
+        (label,) = self._labels(group)
+        return _heading_text(self.renderer, label._replace(summary=summary) if summary else label)
 
     def _passage_size(self, passage: DocumentText, preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
         """Return the size of `passage`, after a marker or after `preamble`, before a marker or at the end of the block.
@@ -307,7 +307,7 @@ class Typesetter:
             if self.config.cite == "document":
                 size, separator = self._block_size(passage.pieces, preamble, is_last=is_last)
             else:
-                size, separator = self._labels_size(passage.pieces, preamble or "")
+                size, separator = self._labels_size(self._passage_labels(passage), preamble or "")
             if len({piece.candidate.key for piece in passage.pieces}) != len(passage.members):
                 size = size._replace(contained_count=1)
             passage.sizes[key] = size, separator
@@ -319,9 +319,9 @@ class Typesetter:
         after = self.renderer.footer_parts(self._footer, passage) if is_last else None
         return self._portion_size(previous, passage, after)
 
-    def _labels_size(self, passage: tuple[TextPiece, ...], summary: str) -> tuple[Size, int]:
+    def _labels_size(self, labels: Sequence[CitationBlock], summary: str) -> tuple[Size, int]:
         whole, separator = Size(), 0
-        for label in make_labels([passage], self.config.cite, self.order, self.get_rank):
+        for label in labels:
             preamble = _heading_text(self.renderer, label._replace(summary="" if whole.labels else summary))
             after = self.renderer.footer_parts(self._footer, label.passages[-1])
             size, separator = self._portion_size(self.counter.measure(preamble), label.passages[-1], after)
@@ -356,13 +356,29 @@ class Typesetter:
         if group.runs is None:
             group.runs = label_runs(
                 group,
-                cite=self.config.cite,
-                order=self.order,
+                self._labels(group),
                 summary=self._summaries.get(group.document_id, ""),
                 get_source=self._source_and_page,
                 get_rank=None if self.is_by_document else self.get_rank,
             )
         return group.runs
+
+    def _labels(self, group: DocumentGroup) -> Sequence[CitationBlock]:
+        """Return the labels of `group`, the same ones when it is measured and when it is written."""
+        if group.labels is None:
+            passages = [passage for passage in group.passages if passage.pieces]
+            if self.config.cite == "document":
+                pieces = [passage.pieces for passage in passages]
+                group.labels = [CitationBlock(pieces, _best_in_passages(passages), "")]
+            else:
+                group.labels = [label for passage in passages for label in self._passage_labels(passage)]
+        return group.labels
+
+    def _passage_labels(self, passage: DocumentText) -> Sequence[CitationBlock]:
+        if "labels" not in passage.sizes:
+            passage.sizes["labels"] = passage_labels(passage.pieces, self.config.cite, self.order, self.get_rank)
+        labels: Sequence[CitationBlock] = passage.sizes["labels"]
+        return labels
 
     def _source_and_page(self, group: DocumentGroup) -> tuple[str, int | str | None]:
         """Return the source of a document and the first page of its candidates, where they are ordered by that."""

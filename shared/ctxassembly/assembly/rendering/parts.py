@@ -7,8 +7,9 @@ Where a label is a chunk (`cite="chunk"`), chunks are in parts, not slices, so t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
 from ctxassembly.data.candidates import Candidate
@@ -48,29 +49,31 @@ class Parts:
         """Return the sort key of the label of `candidate`; smaller comes first."""
         return self.relevance(self.chunk_parts.get(candidate.key, LAST_CHUNK_PART), candidate.chunk.document_id)
 
-    def divide(self, candidate: Candidate) -> Iterator[tuple[int, Candidate]]:
-        """Yield `candidate` reduced to its slices in each part, with the number of the part; itself if it is in one."""
-        own = [spans_by_key.get(candidate.key) for spans_by_key in self.spans]
-        if not any(own):
-            yield len(own), candidate
-            return
+    @cached_property
+    def _divided_keys(self) -> frozenset[int]:
+        return frozenset().union(*self.spans)
+
+    def divide(self, candidate: Candidate) -> list[tuple[int, Candidate]]:
+        """Return `candidate` reduced to its slices in each part, with the part's number; itself if it is in one."""
+        last_part = len(self.spans)
+        if candidate.key not in self._divided_keys:
+            return [(last_part, candidate)]
         rest = candidate.spans
         forms: list[tuple[int, tuple[Span, ...]]] = []
-        for part, spans in enumerate(own):
-            if spans:
+        for part, spans_by_key in enumerate(self.spans):
+            if spans := spans_by_key.get(candidate.key):
                 inside, rest = _divide_spans(rest, spans)
                 forms.append((part, inside))
         text = candidate.chunk.text
         with_text = [
             (part, spans)
-            for part, spans in (*forms, (len(own), rest))
+            for part, spans in (*forms, (last_part, rest))
             if any(not text[start:end].isspace() for start, end in spans)
         ]
-        if len(with_text) == 1 or not with_text:
-            yield (with_text[0][0] if with_text else len(own)), candidate
-            return
-        for part, spans in with_text:
-            yield part, candidate._replace(kept_spans=spans, shortened_by=candidate.shortened_by or "sentence")
+        if len(with_text) < 2:
+            return [(with_text[0][0] if with_text else last_part, candidate)]
+        shortened_by = candidate.shortened_by or "sentence"
+        return [(part, candidate._replace(kept_spans=spans, shortened_by=shortened_by)) for part, spans in with_text]
 
 
 def _divide_spans(spans: Sequence[Span], by: Sequence[Span]) -> tuple[tuple[Span, ...], tuple[Span, ...]]:

@@ -67,8 +67,8 @@ class Renderer:
         self._has_markup = self._form is not None and self._form.has_markup
         self._language = LANGUAGES[config.language]
         self.particulars = MetadataReader(config.keys, config.language, for_header=True)
-        self._headings: dict[tuple[int, tuple[int | str, ...]], str] = {}
         # By identity, which is fast; each entry holds its object, so that no identity is given out twice.
+        self._headings: dict[int, tuple[Sequence[tuple[TextPiece, ...]], str]] = {}
         self._passages: dict[tuple[int, bool], tuple[Sequence[TextPiece], list[RenderedPart]]] = {}
         self._custom_cache: dict[tuple[int, Any], tuple[Any, Lines]] = {}
 
@@ -92,8 +92,10 @@ class Renderer:
         header, footer = self._header_and_footer(number, label, detail)
         lines = [header] if header else []
         if detail is HeaderDetail.FULL:
-            lines += self._header_lines(label.best_candidate.chunk)
-            lines += self._earlier_lines(label)
+            if self.config.header_keys:
+                lines += self._header_lines(label.best_candidate.chunk)
+            if self.earlier.chunks:
+                lines += self._earlier_lines(label)
             if label.summary and not _contains_summary(label.passages[0], label.summary):
                 lines.append(self._language.summary.format(self._clean_line(label.summary)))
         return [RenderedPart(line + "\n") for line in lines], footer
@@ -168,16 +170,17 @@ class Renderer:
         form = FORMATS[self.config.format]
         if detail is HeaderDetail.LABEL:
             return form.lines(Heading(number), self._language)
-        pages = self._pages(label) if "pages" in form.needs else ()
-        # Written as number 1: a header is measured before its number is known.
-        key = (label.best_candidate.key, pages)
-        rest = self._headings.get(key)
-        if rest is None:
-            rest = self._headings[key] = form.write_header(self._heading(1, label, pages), self._language)
-        return form.header(number, rest), form.footer
+        known = self._headings.get(id(label.passages))
+        if known is None:
+            pages = self._pages(label) if "pages" in form.needs else ()
+            # Written as number 1: a header is measured before its number is known.
+            rest = form.write_header(self._heading(1, label, pages), self._language)
+            known = self._headings[id(label.passages)] = label.passages, rest
+        return form.header(number, known[1]), form.footer
 
     def _pages(self, label: CitationBlock) -> tuple[int | str, ...]:
-        return self.particulars.pages([piece.candidate.chunk for passage in label.passages for piece in passage])
+        chunks = {piece.candidate.key: piece.candidate.chunk for passage in label.passages for piece in passage}
+        return self.particulars.pages(chunks.values())
 
     def _heading(self, number: int, label: CitationBlock, pages: Sequence[int | str]) -> Heading:
         """Return the heading with the fields that its format needs; a caller's function gets all of them."""
