@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, lru_cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -42,12 +42,16 @@ def to_plain(value: Any) -> Any:
     {'pages': [1, 2], 'score': 'inf'}
     """
     kind: Any = type(value)
+    if kind is str and value.isascii():  # as most values of a trace
+        return value
     if kind in _SCALARS:
         return _to_builtin(value)
     if kind in (tuple, MatchedTerms):
         return [to_plain(item) for item in value]
     if names := _field_names(kind):
-        return {name: to_plain(getattr(value, name)) for name in names}
+        items = value if isinstance(value, tuple) else [getattr(value, name) for name in names]
+        # Most fields of a decision are None, and a trace has a decision for each chunk.
+        return {name: item if item is None else to_plain(item) for name, item in zip(names, items, strict=True)}
     return _to_builtin(make_readable({"": value})[0][""])
 
 
@@ -145,6 +149,7 @@ def _scalar(kind: Any, value: Any) -> Any:
     return value
 
 
+@lru_cache(maxsize=256)
 def _field_names(kind: Any) -> Sequence[str]:
     """Return the names of the fields of a dataclass or a named tuple; none for any other type."""
     if is_dataclass(kind):

@@ -45,6 +45,8 @@ MAX_CHARS_PER_TOKEN = 8
 """Twice the characters of a token of English prose. Only time depends on it."""
 MAX_BOUND_CHARS = 12
 """The same for `lower_bound`, which takes most long words for one token."""
+WHOLE_BOUND_CHARS = 4_096
+"""Characters up to which a lower bound is that of the whole text, so that it needs no second look."""
 
 _ANY = bytes(range(256))
 _LETTERS = string.ascii_letters.encode()
@@ -249,7 +251,7 @@ class TokenCounter:
     def _measure(self, text: str, cuts: Iterable[int]) -> TokenSpan:
         head, inside, tail = _split_at_boundaries(text)
         begin, end = len(head), len(head) + len(inside)
-        places = [begin, *(cut for cut in cuts if begin < cut < end and _SAFE.match(text, cut)), end]
+        places = [begin, *[cut for cut in cuts if begin < cut < end and _SAFE.match(text, cut)], end]
         if len(places) > 2:
             inner = sum([self.count(text[first:last]) for first, last in pairwise(places)])
         else:
@@ -259,9 +261,10 @@ class TokenCounter:
     def _lower_bound(self, text: str, stop_above: int) -> int:
         """Return a lower bound on the tokens of `text` in any position, looked for until it exceeds `stop_above`."""
         known = self._lower_bounds.get(text)
-        if known is not None and known > stop_above:
+        if known is not None and (known > stop_above or len(text) <= WHOLE_BOUND_CHARS):
             return known
-        return self._lower_bounds.put(text, max(lower_bound(text, stop_above + 1) - 1, -1 if known is None else known))
+        stop_above = max(stop_above + 1, WHOLE_BOUND_CHARS // MAX_BOUND_CHARS)
+        return self._lower_bounds.put(text, max(lower_bound(text, stop_above) - 1, -1 if known is None else known))
 
     def _count_inner(self, text: str, max_tokens: int) -> int:
         """Return the inner tokens of `text`, or a lower bound on them as soon as that exceeds `max_tokens`."""
