@@ -46,7 +46,9 @@ _SHORT, _PROSE, _ENTRY_LINE = (1 << bit for bit in range(6, 9))
 _WHOLE_LINE = 1 << 9
 """A line without a stop at its end that isn't a row."""
 _ENDS_IN_COLON = 1 << 10
-
+_INTRODUCES = _HEADING_LINE | _ENDS_IN_COLON
+_LEADS, _FOLLOWS = _ENTRY_LINE | _ENDS_PARAGRAPH, _ENTRY_LINE | _ITEM_LINE | _HEADING_LINE
+"""Of these a line of an entry is only `_ENTRY_LINE` if another one follows, or if it follows another one."""
 _SIGN_FORMS = (0, _ROW_LINE, _ITEM_LINE, _HEADING_LINE)
 """The form by the number of the group of `_SIGN`."""
 
@@ -97,7 +99,7 @@ class TextLines:
         self._entries: dict[int, range] = {}
 
     def needed(self, index: int) -> Sequence[int] | None:
-        """Return the indexes of the sentences that the one at `index` needs; None if it needs one of those next to it.
+        """Return the sentences that the one at `index` needs, ascending; None if it needs one of those next to it.
 
         Its own may be among them.
         """
@@ -109,7 +111,7 @@ class TextLines:
         if form & _ROW_LINE:
             return self._table_head(index)
         if form & _ENTRY_LINE and (entry := self.entry(index)):
-            return [*entry, *(self._introduction(entry[0]) if self._forms[entry[0]] & _ITEM_LINE else ())]
+            return [*(self._introduction(entry[0]) if self._forms[entry[0]] & _ITEM_LINE else ()), *entry]
         if form & _ITEM_LINE:
             return self._introduction(index)
         if self.introduces(index):
@@ -119,7 +121,7 @@ class TextLines:
     def introduces(self, index: int) -> bool:
         """Return True if the line at `index` introduces the next one: it ends in a colon, or is short, as a heading."""
         form = self._forms[index]
-        if form & (_HEADING_LINE | _ENDS_IN_COLON):
+        if form & _INTRODUCES:
             return True
         is_label = form & (_SHORT | _WHOLE_LINE | _ITEM_LINE) == _SHORT | _WHOLE_LINE
         return is_label and not self._is_followed(index)
@@ -241,8 +243,8 @@ class TextLines:
         """Return True if the line at `index` and the next one are of the same entry."""
         return (
             self._is_continued[index]
-            and self._forms[index] & (_ENTRY_LINE | _ENDS_PARAGRAPH) == _ENTRY_LINE
-            and self._forms[index + 1] & (_ENTRY_LINE | _ITEM_LINE | _HEADING_LINE) == _ENTRY_LINE
+            and self._forms[index] & _LEADS == _ENTRY_LINE
+            and self._forms[index + 1] & _FOLLOWS == _ENTRY_LINE
         )
 
     @cached_property

@@ -104,14 +104,15 @@ class Companions(dict[int, tuple[int, ...]]):
     def __missing__(self, index: int) -> tuple[int, ...]:
         """Find the companions of the sentence at `index`."""
         found: tuple[int, ...] = ()
-        if needed := {*self._needed(index)}:
-            last = index
+        if needed := self._needed(index):
+            all_needed, last = {*needed}, index
             for _ in range(MAX_COMPANIONS):
-                before, last = last, max(needed)
-                if last <= before or not self._lines.introduces(last):
+                if not needed or needed[-1] <= last or not self._lines.introduces(needed[-1]):
                     break
-                needed.update(self._needed(last))
-            found = tuple([at for at in sorted(needed) if at != index and self._may_be_included[at]])
+                last = needed[-1]
+                needed = self._needed(last)
+                all_needed.update(needed)
+            found = tuple([at for at in sorted(all_needed) if at != index and self._may_be_included[at]])
         self[index] = found
         return found
 
@@ -298,10 +299,9 @@ def _adds_nothing(
 
     Next to a picked sentence a short line may repeat another one: two cells of a table may be equal.
     """
-    is_repeated = text in picked_texts
-    if is_adjacent:
-        return is_repeated and (len(text) > MAX_SCRAP_CHARS or not sentences.lines.is_whole_line(index))
-    return is_repeated or _is_scrap(sentences, index, text)
+    if text in picked_texts:
+        return not (is_adjacent and len(text) <= MAX_SCRAP_CHARS and sentences.lines.is_whole_line(index))
+    return not is_adjacent and _is_scrap(sentences, index, text)
 
 
 def _is_scrap(sentences: ScoredSentences, index: int, text: str) -> bool:
@@ -355,14 +355,14 @@ def _own_spans(
     candidate_span: CandidateSpan, indexes: Sequence[int], boundaries: Sequence[int], covered_to: dict[int, int]
 ) -> tuple[Span, ...]:
     """Return the slices of the candidate's text in the sentences at `indexes`, without covered and blank ones."""
-    candidate, offset, end = candidate_span.candidate, candidate_span.start, candidate_span.end
+    candidate, offset, end, _ = candidate_span
     text = candidate.chunk.text
     spans: list[Span] = []
     for index in indexes:
         start, stop = boundaries[index], boundaries[index + 1]
         if start < offset or stop > end or index in covered_to:
             start, stop = max(start, offset, covered_to.get(index, 0)), min(stop, end)
-        if text[start - offset : stop - offset].strip():
+        if start < stop and not text[start - offset : stop - offset].isspace():
             spans.append((start - offset, stop - offset))
             covered_to[index] = stop
     merged = merge_spans(spans)
