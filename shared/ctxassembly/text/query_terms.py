@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     IntArray = NDArray[np.int64]
 
-_SLOTS = 1 << 16
+_SLOTS = 1 << 12
 """Size of the table by which most words of a text are skipped: a look into it takes a fifth of a binary search."""
 
 

@@ -121,6 +121,7 @@ def _read_words(texts: Sequence[str]) -> tuple[Iterator[bytes], Iterator[bytes]]
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """An odd number, so that no character is lost when a hash overflows."""
+_POWERS = np.array([pow(int(_MULTIPLIER), power, 1 << 64) for power in reversed(range(PREFIX_LENGTH))], dtype=np.uint64)
 
 
 def _word_keys(characters: Characters) -> tuple[IntArray, IntArray]:
@@ -147,10 +148,6 @@ def _word_keys(characters: Characters) -> tuple[IntArray, IntArray]:
 
 def prefix_keys(prefixes: Iterable[str]) -> IntArray:
     """Return the key of each of `prefixes`, which are normalized: the hash of `_word_keys`, without its arrays."""
-    keys: list[int] = []
-    for prefix in prefixes:
-        key = 0
-        for character in prefix.ljust(PREFIX_LENGTH, "\0"):
-            key = (key * int(_MULTIPLIER) + ord(character)) % 2**64
-        keys.append(key ^ key >> 32)
-    return np.array(keys, dtype=np.uint64).view(np.int64)
+    padded = "".join([prefix.ljust(PREFIX_LENGTH, "\0") for prefix in prefixes]).encode("utf-32-le", "surrogatepass")
+    keys = np.frombuffer(padded, dtype="<u4").reshape(-1, PREFIX_LENGTH).astype(np.uint64) @ _POWERS
+    return (keys ^ (keys >> np.uint64(32))).view(np.int64)

@@ -214,7 +214,10 @@ def find_identifiers(text: str) -> dict[str, None]:
 
 
 def _is_identifier(word: str) -> bool:
-    return not word.isalpha() or any(first.islower() and second.isupper() for first, second in pairwise(word))
+    has_capital = not word[1:].islower()
+    return not word.isalpha() or (
+        has_capital and any(first.islower() and second.isupper() for first, second in pairwise(word))
+    )
 
 
 _SYMBOLS = r"[=<>!+*/%&|^~@:$-]"

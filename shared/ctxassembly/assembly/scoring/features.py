@@ -48,7 +48,8 @@ _CACHE = TextCache[TextIndex](CACHE_BYTES, attrgetter("nbytes"))
 
 def get_text_indexes(texts: Sequence[str]) -> list[TextIndex]:
     """Return the sentences and words of `texts`, cached."""
-    known = [*map(_CACHE.get, texts)]
+    recent = _CACHE.recent
+    known = [recent.get(text) or _CACHE.get(text) for text in texts]
     new = [*dict.fromkeys([text for text, index in zip(texts, known, strict=True) if index is None])]
     found = {text: _CACHE.put(text, index) for text, index in zip(new, index_texts(new), strict=True)}
     return [index or found[text] for text, index in zip(texts, known, strict=True)]
@@ -267,7 +268,7 @@ def score_sentences(
     return ScoredSentences(
         text,
         boundaries,
-        np.diff(candidate_text.boundaries),
+        candidate_text.boundaries[1:] - candidate_text.boundaries[:-1],
         continues,
         candidate_text.document_ids,
         Ranking(scores + heading_bonuses, candidate_spans, candidate_text.offered, candidate_text.offered_counts),
@@ -374,8 +375,8 @@ def _rank_scores(candidate_text: CandidateText, weights: Weights) -> FloatArray:
     for candidate in candidates:
         value = weights.document * (document_scores[candidate.chunk.document_id] / best)
         value -= weights.rank * math.log1p(candidate.rank)
-        if not candidate.is_hit:
-            value -= weights.neighbor + weights.distance * (candidate.distance - 1)
+        if distance := candidate.distance:
+            value -= weights.neighbor + weights.distance * (distance - 1)
         values.append(value)
     # Text that two chunks share gets the value of the chunk nearer to a hit.
     keys = _integers([(candidate.rank, candidate.distance) for candidate in candidates]).reshape(-1, 2)

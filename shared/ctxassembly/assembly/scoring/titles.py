@@ -8,7 +8,7 @@ two-hop questions the context has .098 more of the evidence at 500 tokens, .069 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
@@ -25,7 +25,9 @@ what begins it, so its other chunks get the second bonus; a question may be abou
 
 def raise_linked(sentences: ScoredSentences, query: str, keys: MetadataKeys) -> ScoredSentences:
     """Return `sentences` with higher scores for the documents whose titles `query` or the best sentences mention."""
-    firsts = _first_candidates(span.candidate for span in sentences.candidate_spans)
+    firsts: dict[str, Candidate] = {}
+    for candidate, _, _, _ in sentences.candidate_spans:  # in the order of the text
+        firsts.setdefault(candidate.chunk.document_id, candidate)
     titles = {name: title for name, first in firsts.items() if (title := read_title(first.chunk, keys)).words}
     if len(firsts) < 2 or not titles:
         return sentences
@@ -42,16 +44,6 @@ def raise_linked(sentences: ScoredSentences, query: str, keys: MetadataKeys) -> 
             own = slice(span.sentence_range.start, span.sentence_range.stop)
             bonuses[own] = bonuses[own].clip(min=BONUS if is_first or document_id in in_query else REST_BONUS)
     return replace(sentences.raised(bonuses), linked_documents=linked)
-
-
-def _first_candidates(candidates: Iterable[Candidate]) -> dict[str, Candidate]:
-    """Return the candidate that is first in each document, by document id."""
-    firsts: dict[str, Candidate] = {}
-    for candidate in candidates:
-        first = firsts.setdefault(candidate.chunk.document_id, candidate)
-        if candidate.position < first.position:
-            firsts[candidate.chunk.document_id] = candidate
-    return firsts
 
 
 def _mentioned_in_best(sentences: ScoredSentences, titles: Mapping[str, Title]) -> set[str]:

@@ -6,7 +6,7 @@ long ones. No step drops everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
@@ -16,11 +16,13 @@ from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN
 
 
-def place_required(layout: Layout, candidates: Sequence[Candidate], required_keys: Container[int]) -> Layout:
+def place_required(layout: Layout, candidates: Sequence[Candidate], required_keys: Collection[int]) -> Layout:
     """Return `layout` with the `candidates`, best first, that must be kept whole and fit.
 
     A neighbor is included only if all hits fit next to it.
     """
+    if not required_keys:
+        return layout
     hits_left = {candidate.key: candidate for candidate in candidates if candidate.is_hit}
     for candidate in candidates:
         if candidate.key not in required_keys or candidate.distance > layout.config.window:
@@ -33,9 +35,9 @@ def place_required(layout: Layout, candidates: Sequence[Candidate], required_key
 
 
 class PrefilterResult(NamedTuple):
-    """All candidates in their order, some of them shortened, and the dropped ones by key."""
+    """The shortened and the dropped candidates by key."""
 
-    candidates: tuple[Candidate, ...]
+    forms: dict[int, Candidate]
     exclusions: dict[int, Exclusion]
     notes: tuple[str, ...]
 
@@ -76,8 +78,7 @@ def drop_weak(
     forms: dict[int, Candidate] = {}
     if limit is not None and not layout.fits(remaining):
         forms = {candidate.key: limit_length(layout, candidate, limit, rank_sentences) for candidate in remaining}
-    limited = tuple(forms.get(candidate.key, candidate) for candidate in candidates)
-    return PrefilterResult(limited, exclusions, tuple(notes))
+    return PrefilterResult(forms, exclusions, tuple(notes))
 
 
 def limit_length(layout: Layout, candidate: Candidate, limit: int, rank_sentences: SentenceRanker | None) -> Candidate:

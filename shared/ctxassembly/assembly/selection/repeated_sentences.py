@@ -62,17 +62,17 @@ def _without_cut_sentences(line: DocumentText) -> str:
     if all(candidate.kept_spans is None for _, candidate in line.members):
         return line.text
     text = f".{line.text}."  # both ends are stops
-    spans = sorted(
-        (begin + start + 1, begin + end + 1) for begin, candidate in line.members for start, end in candidate.spans
-    )
+    spans = [(begin + start + 1, begin + end + 1) for begin, own in line.members for start, end in own.spans]
     parts: list[str] = []
-    copied_to = 0
-    for start, end in subtract_spans((0, len(text)), spans):
-        # The text before the gap may end with the first stop.
-        before = copied_to + len(text[copied_to:start].rstrip())
-        if match := _STOP_TO_STOP.search(text, max(before - 1, 0), end):
-            parts.append(text[copied_to : match.start()])
-            copied_to = match.end()
+    copied_to = kept_to = 0
+    for start, end in (*sorted(spans), (len(text), len(text))):
+        if start > kept_to:
+            # The text before the gap may end with the first stop.
+            before = copied_to + len(text[copied_to:kept_to].rstrip())
+            if match := _STOP_TO_STOP.search(text, max(before - 1, 0), start):
+                parts.append(text[copied_to : match.start()])
+                copied_to = match.end()
+        kept_to = max(kept_to, end)
     return ".".join([*parts, text[copied_to:]])
 
 

@@ -162,11 +162,10 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
         outside = {own.key: Exclusion(OUTSIDE_WINDOW, 0) for own in others if own.distance > config.window}
         others = in_window
     prefiltered = drop_weak(layout, others, _compression_ranker(relevance, with_others=True))
-    forms = {candidate.key: form for candidate, form in zip(others, prefiltered.candidates, strict=True)}
     undecided = replace(
         empty,
         layout=layout,
-        candidates=tuple(forms.get(candidate.key, candidate) for candidate in candidates),
+        candidates=tuple([prefiltered.forms.get(candidate.key, candidate) for candidate in candidates]),
         exclusions=outside | prefiltered.exclusions,
         notes=(*prefiltered.notes, *_not_whole_notes(others, relevance)),
     )
@@ -205,7 +204,7 @@ def _fill_with_undecided(
     cut_neighbors = {
         candidate.key: Exclusion(OVER_BUDGET, selection.layout.text_tokens(candidate))
         for candidate in undecided
-        if not candidate.is_hit and candidate.key in relevance.required_keys
+        if candidate.key in relevance.required_keys and not candidate.is_hit
     }
     selection = replace(selection, exclusions={**selection.exclusions, **cut_neighbors})
     undecided = [candidate for candidate in undecided if candidate.key not in cut_neighbors]
@@ -259,7 +258,7 @@ def _not_whole_notes(candidates: Iterable[Candidate], relevance: Relevance) -> l
     return [
         f"keep_whole: {safe_repr(candidate.chunk.id, 80)} does not fit whole, treated as any other"
         for candidate in candidates
-        if candidate.is_hit and candidate.key in relevance.required_keys
+        if candidate.key in relevance.required_keys and candidate.is_hit
     ]
 
 

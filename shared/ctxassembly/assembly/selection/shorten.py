@@ -220,7 +220,6 @@ def sentence_ranker(relevance: Relevance, *, with_others: bool = False) -> Sente
     Sentences without a word of the query come last if `with_others`; otherwise they are left out, unless none has any.
     Ties keep their order. Nothing is scored before the function is first called.
     """
-    query_facts = frozenset(_facts(relevance.query or ""))
 
     @cache
     def load_table() -> _SentenceTable:
@@ -232,6 +231,7 @@ def sentence_ranker(relevance: Relevance, *, with_others: bool = False) -> Sente
             values,
             scored_sentences.term_scores.tolist(),
             {share.candidate.key: share for share in scored_sentences.candidate_spans},
+            frozenset(_facts(relevance.query or "")),
         )
 
     def score_sentence(sentence: CandidateSentence) -> tuple[float, bool]:
@@ -239,7 +239,7 @@ def sentence_ranker(relevance: Relevance, *, with_others: bool = False) -> Sente
         table = load_table()
         indexes = _overlapping_indexes(table.sentences, table.candidate_spans[sentence.candidate.key], sentence)
         facts = _facts(sentence.text)
-        fact_count = min(len(facts), MAX_FACTS) + MAX_FACTS * len(query_facts.intersection(facts))
+        fact_count = min(len(facts), MAX_FACTS) + MAX_FACTS * len(table.query_facts.intersection(facts))
         value = max((table.scores[place] for place in indexes), default=0.0)
         return value + FACT_BONUS * fact_count, any(table.term_scores[place] for place in indexes)
 
@@ -265,6 +265,8 @@ class _SentenceTable(NamedTuple):
     scores: Sequence[float]
     term_scores: Sequence[float]
     candidate_spans: Mapping[int, CandidateSpan]
+    query_facts: frozenset[str]
+    """The numbers, dates and names of the query."""
 
 
 def _overlapping_indexes(

@@ -51,6 +51,7 @@ def add_table_heads(selection: Selection, relevance: Relevance) -> Selection:
         for own in selection.selected
         # Rows that continue a whole chunk have what it has.
         if (own.kept_spans is not None or (own.chunk.document_id, own.position - 1) not in whole)
+        and "|" in own.chunk.text
         and any(begins_inside_table(own.chunk.text[start:end]) for start, end in own.spans)
     }
     if not documents:
