@@ -60,7 +60,7 @@ class LineForms(dict[int, int]):
 
     def __init__(self, text: str, boundaries: Sequence[int], continues: Sequence[bool]) -> None:
         super().__init__()
-        self._text, self._boundaries, self._continues = text, boundaries, (*continues, False)
+        self._text, self._boundaries, self._continues = text, boundaries, continues
 
     def __missing__(self, index: int) -> int:
         """Read the form of the sentence at `index`."""
@@ -91,9 +91,9 @@ class TextLines:
     def __init__(
         self, text: str, boundaries: Sequence[int], continues: Sequence[bool], document_ids: Sequence[str]
     ) -> None:
-        self._text, self._boundaries, self._continues, self._document_ids = text, boundaries, continues, document_ids
-        self._is_continued = [*continues[1:], False]
-        self._forms = LineForms(text, boundaries, continues)
+        self._text, self._boundaries, self._document_ids = text, boundaries, document_ids
+        self._continues = [*continues, False]  # the last sentence isn't continued
+        self._forms = LineForms(text, boundaries, self._continues)
         self._table_starts: dict[int, int] = {}
         self._list_heads: dict[int, tuple[int, ...]] = {}
         self._entries: dict[int, range] = {}
@@ -115,7 +115,7 @@ class TextLines:
         if form & _ITEM_LINE:
             return self._introduction(index)
         if self.introduces(index):
-            return [index + 1] if self._is_continued[index] else []
+            return [index + 1] if self._continues[index + 1] else []
         return None if form & _SHORT and not form & _WHOLE_LINE else ()
 
     def introduces(self, index: int) -> bool:
@@ -157,7 +157,7 @@ class TextLines:
         first = last = index
         while self._is_next_row(first):
             first -= 1
-        while last + 1 < len(self._continues) and self._forms[last + 1] & _ROW_LINE and self._is_next_row(last + 1):
+        while last + 1 < len(self._document_ids) and self._forms[last + 1] & _ROW_LINE and self._is_next_row(last + 1):
             last += 1
         return range(first, last + 1)
 
@@ -166,7 +166,7 @@ class TextLines:
         last = index
         head: Sequence[int] = ()
         if (
-            self._is_continued[index]
+            self._continues[index + 1]
             and self._forms[index + 1] & _ITEM_LINE
             and self._introduction(index + 1) == (index,)
         ):
@@ -175,7 +175,7 @@ class TextLines:
             head = self._introduction(index)
         if not head:
             return range(0)
-        while last + 1 < len(self._continues) and self._introduction(last + 1) == head:
+        while self._continues[last + 1] and self._introduction(last + 1) == head:
             last += 1
         return range(head[0], last + 1)
 
@@ -191,11 +191,11 @@ class TextLines:
             start -= 1
         start = self._table_starts.get(start, start)
         self._table_starts |= dict.fromkeys((*passed, start), start)
-        has_rule = self._is_continued[start] and RULE_CHARACTERS.issuperset(self._sentence(start + 1).strip())
+        has_rule = self._continues[start + 1] and RULE_CHARACTERS.issuperset(self._sentence(start + 1).strip())
         if not (has_rule or self._continues[start]):
             return ()  # a chunk that begins inside a table
         head = [start, start + 1] if has_rule else [start]
-        is_needy = index <= head[-1] and self._is_continued[head[-1]] and self._forms[head[-1] + 1] & _ROW_LINE
+        is_needy = index <= head[-1] and self._continues[head[-1] + 1] and self._forms[head[-1] + 1] & _ROW_LINE
         return [*head, head[-1] + 1] if is_needy else head
 
     def _is_next_row(self, index: int) -> bool:
@@ -242,7 +242,7 @@ class TextLines:
     def _is_followed(self, index: int) -> bool:
         """Return True if the line at `index` and the next one are of the same entry."""
         return (
-            self._is_continued[index]
+            self._continues[index + 1]
             and self._forms[index] & _LEADS == _ENTRY_LINE
             and self._forms[index + 1] & _FOLLOWS == _ENTRY_LINE
         )
@@ -279,7 +279,7 @@ class TextLines:
         while last - first < MAX_RECORD_SENTENCES:
             if (is_one_line and self._forms[last] & _ENDS_LINE) or self._sentence(last).startswith(closing):
                 return range(first, last + 1) if last >= index else ()
-            if not self._is_continued[last]:
+            if not self._continues[last + 1]:
                 break
             last += 1
         return ()

@@ -286,7 +286,7 @@ def _add_antecedent(
     before = index - 1
     if before in added or not companions.has_antecedent(index) or costs[before] > free_tokens:
         return 0.0
-    if any(at not in added and at not in picked for at in companions[before]):
+    if {*companions[before]}.difference(picked, added):
         return 0.0
     added.add(before)
     return costs[before]
