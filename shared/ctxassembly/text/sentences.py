@@ -24,6 +24,7 @@ with a stop, or continues in a sentence that does.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -41,12 +42,22 @@ def sentence_spans(text: str) -> list[Span]:
     >>> [text[start:end] for start, end in sentence_spans(text)]
     ['Ask Dr. Li. ', '1. Drink water.\n', '  Eat nothing.']
     """
+    return sentence_spans_of([text])[0]
+
+
+def sentence_spans_of(texts: Sequence[str]) -> list[list[Span]]:
+    """Return `sentence_spans` of each of `texts`, which are read at once: it takes a fraction of the time."""
     from ctxassembly.text.characters import Characters  # imports numpy
     from ctxassembly.text.sentence_breaks import sentence_starts
 
-    characters = Characters([text])
-    starts = sentence_starts(characters) - characters.starts[0]
-    return [*pairwise([0, *starts.tolist(), len(text)])] if text else []
+    characters = Characters(texts)
+    starts = sentence_starts(characters)
+    bounds = pairwise(starts.searchsorted(characters.starts).tolist())
+    offsets = characters.starts.tolist()
+    return [
+        [*pairwise([0, *(starts[first:end] - offset).tolist(), len(text)])] if text else []
+        for text, offset, (first, end) in zip(texts, offsets, bounds, strict=False)
+    ]
 
 
 def sentence_ends(text: str, begin: int = 0) -> list[int]:
@@ -85,17 +96,22 @@ class ClassifiedSentence(NamedTuple):
     """True if it is part of a table, a list or of code, where it says little without the rest."""
 
 
-def classify_sentences(text: str) -> list[ClassifiedSentence]:
-    r"""Return the sentences and lines of `text`, in order and without gaps.
+def classify_sentences(texts: Sequence[str]) -> list[list[ClassifiedSentence]]:
+    r"""Return the sentences and lines of each of `texts`, in order and without gaps.
 
-    >>> sentences = classify_sentences("# Fasting\nDrink water. Eat nothing.\n- two\n- six\n")
+    >>> [sentences] = classify_sentences(["# Fasting\nDrink water. Eat nothing.\n- two\n- six\n"])
     >>> [(sentence.text, sentence.is_prose) for sentence in sentences]
     [('# Fasting', False), ('Drink water.', True), ('Eat nothing.', True), ('- two', False), ('- six', False)]
     """
+    return [*map(_classify, texts, sentence_spans_of(texts))]
+
+
+def _classify(text: str, spans: Sequence[Span]) -> list[ClassifiedSentence]:
+    """Return the sentences of `text` at `spans`, classified."""
     found: list[ClassifiedSentence] = []
     in_fence = in_structure = is_heading = False
     item_indent = -1  # indentation of the list that is open, -1 if none is
-    for start, end in sentence_spans(text):
+    for start, end in spans:
         tile = text[start:end]
         begins_line = not start or text[start - 1] == "\n"
         if begins_line:

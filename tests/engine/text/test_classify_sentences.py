@@ -40,11 +40,11 @@ PROSE = "The gate opens at six. It closes at ten."
     ],
 )
 def test_prose_is_what_ends_with_a_stop_and_stands_in_no_list_table_or_code(text: str, expected: list[str]):
-    found = classify_sentences(text)
+    found = classify_sentences([text])[0]
     assert [each.text for each in found if each.is_prose] == expected
     assert "".join(text[each.start : each.end] for each in found) == text
 
 
 def test_what_belongs_together_is_told_from_headings():
-    belong = {each.text: each.is_structured for each in classify_sentences("Hours\n\n- six\n- ten\n\nDays\n")}
+    belong = {each.text: each.is_structured for each in classify_sentences(["Hours\n\n- six\n- ten\n\nDays\n"])[0]}
     assert belong == {"Hours": False, "- six": True, "- ten": True, "Days": False}

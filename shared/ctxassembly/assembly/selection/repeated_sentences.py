@@ -214,10 +214,11 @@ class _RepeatedRun(NamedTuple):
 def find_repeated(lines: Iterable[DocumentText], required_keys: Container[int]) -> RepeatedSentences | None:
     """Return what `lines` repeat of better-ranked ones; None if nothing. Candidates with `required_keys` lose none."""
     all_lines = list(lines)
-    texts: list[LineSentences] = []
-    for at in may_share_sentences(all_lines) if len(all_lines) > 1 else ():
-        text = all_lines[at].text
-        texts.append(LineSentences(all_lines[at], text, classify_sentences(text)))
+    similar = [all_lines[at] for at in may_share_sentences(all_lines)] if len(all_lines) > 1 else []
+    if not similar:
+        return None
+    line_texts = [line.text for line in similar]
+    texts = [*map(LineSentences, similar, line_texts, classify_sentences(line_texts))]
     protected = [text.indexes_of(required_keys) for text in texts]
     repeated_runs = _repeated_runs(texts, protected)
     repeated = RepeatedSentences({}, {}, {}, {})
