@@ -46,7 +46,7 @@ MAX_CHARS_PER_TOKEN = 8
 MAX_BOUND_CHARS = 12
 """The same for `lower_bound`, which takes most long words for one token."""
 WHOLE_BOUND_CHARS = 4_096
-"""Characters up to which a lower bound is that of the whole text, so that it needs no second look."""
+"""Characters up to which a lower bound is found in the whole text, so that nobody looks again."""
 
 _ANY = bytes(range(256))
 _LETTERS = string.ascii_letters.encode()
