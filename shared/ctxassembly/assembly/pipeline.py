@@ -219,10 +219,11 @@ class _Rendered(NamedTuple):
 def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter) -> _Rendered:
     """Render and cite `selection`."""
     layout = selection.layout
-    chars_per_token = sum(len(candidate.text) for candidate in selection.selected) / max(layout.token_count, 1)
+    kept = [(candidate, candidate.text) for candidate in selection.selected]
+    chars_per_token = sum([len(text) for _, text in kept]) / max(layout.token_count, 1)
     shortened = {
-        candidate.key: _shortening_record(candidate, counter, chars_per_token, config.token_limit)
-        for candidate in selection.selected
+        candidate.key: _shortening_record(candidate, text, counter, chars_per_token, config.token_limit)
+        for candidate, text in kept
         if candidate.kept_spans is not None
     }
     labels = layout.labels()
@@ -232,23 +233,23 @@ def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter)
     if supplement := selection.supplement.parts:
         blocks.append((None, supplement))
     # A header leaves out what the model is not to read; whoever reads a citation may.
-    has_hidden_keys = any(candidate.chunk.hidden_from_header for candidate in selection.selected)
+    has_hidden_keys = any([candidate.chunk.hidden_from_header for candidate, _ in kept])
     metadata_reader = MetadataReader(config.keys, config.language) if has_hidden_keys else layout.particulars
     cited = cite(blocks, layout.label_numbers(), SEPARATORS[config.separator], metadata_reader, shortened)
     return _Rendered(selection, labels, shortened, metadata_reader, cited)
 
 
 def _shortening_record(
-    candidate: Candidate, counter: TokenCounter, chars_per_token: float, max_tokens: int
+    candidate: Candidate, kept_text: str, counter: TokenCounter, chars_per_token: float, max_tokens: int
 ) -> Shortened:
     """Return the record of a shortened candidate, with its tokens before and after."""
     chunk = candidate.chunk
     reason = candidate.shortened_by or "budget"
-    texts = chunk.text.strip(), candidate.text.strip()
+    texts = chunk.text.strip(), kept_text.strip()
     if reason == "sentence":  # so are nearly all: counting them would take as long as counting the context
-        before, after = (max(round(len(text) / chars_per_token), 1) for text in texts)
+        before, after = [max(round(len(text) / chars_per_token), 1) for text in texts]
     else:
-        before, after = (counter.estimate(text, max_tokens) for text in texts)
+        before, after = [counter.estimate(text, max_tokens) for text in texts]
     return Shortened(chunk.id, reason, before, after)
 
 

@@ -83,7 +83,7 @@ class Candidate(NamedTuple):
     def text(self) -> str:
         """The text that may be included: the kept slices, joined."""
         text = self.chunk.text
-        return text if self.kept_spans is None else "".join(text[start:end] for start, end in self.kept_spans)
+        return text if self.kept_spans is None else "".join([text[start:end] for start, end in self.kept_spans])
 
     @property
     def spans(self) -> tuple[Span, ...]:

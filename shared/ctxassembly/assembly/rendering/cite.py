@@ -42,68 +42,61 @@ def cite(
     `metadata_reader` reads the metadata, as it does for the headers; `shortened` has, by key, the candidates that are
     included in part. `numbers` are the numbers of the labels.
     """
-    text = separator.join(["".join([part.text for part in parts]) for _, parts in blocks])
     cited_blocks: list[Block] = []
     passages: list[Passage] = []
     provenance: list[Source] = []
     begin, remaining = 0, iter(numbers)
     for label, parts in blocks:
-        end = begin + sum([len(part.text) for part in parts])
-        block_span, citation = (begin, end), None
+        text = "".join([part.text for part in parts])
+        block_span, citation = (begin, begin + len(text)), None
         if label is not None:
             verbatim = _verbatim_spans(parts, begin)
             # A text of escaped characters alone has no verbatim source: the span of its block is used instead.
-            span = (verbatim[0].start, verbatim[-1].end) if verbatim else block_span
+            span = (verbatim[0][0], verbatim[-1][1]) if verbatim else block_span
             citation = _citation(label, next(remaining), span, metadata_reader, shortened)
             passages += _passages(label, verbatim, span)
-            provenance += map(_source, verbatim)
-        cited_blocks.append(Block(text[begin:end], block_span, citation))
-        begin = end + len(separator)
+            provenance += [_source(*found) for found in verbatim]
+        cited_blocks.append(Block(text, block_span, citation))
+        begin += len(text) + len(separator)
+    text = separator.join([block.text for block in cited_blocks])
     return CitedText(text, tuple(cited_blocks), tuple(passages), tuple(provenance))
 
 
-class _VerbatimSpan(NamedTuple):
-    """A stretch of the context that is a slice of a candidate's chunk, and the beginning of that slice."""
-
-    start: int
-    end: int
-    candidate: Candidate
-    chunk_start: int
+_VerbatimSpan = tuple[int, int, Candidate, int]
+"""The start and the end of a stretch of the context that is a slice of a candidate's chunk, that candidate, and the
+beginning of the slice."""
 
 
 def _verbatim_spans(parts: Sequence[RenderedPart], begin: int) -> list[_VerbatimSpan]:
     """Return the verbatim stretches of a block that begins at `begin`; contiguous parts make one."""
     spans: list[_VerbatimSpan] = []
-    for part in parts:
-        end = begin + len(part.text)
-        if part.candidate is not None:
-            last = spans[-1] if spans else None
-            if (
-                last
-                and last.candidate.key == part.candidate.key
-                and (last.end, last.chunk_start + last.end - last.start) == (begin, part.start)
-            ):
-                spans[-1] = last._replace(end=end)
-            else:
-                spans.append(_VerbatimSpan(begin, end, part.candidate, part.start))
+    for text, candidate, chunk_start, _ in parts:
+        end = begin + len(text)
+        if candidate is not None:
+            start = begin
+            if spans and spans[-1][1] == begin and spans[-1][2].key == candidate.key:
+                first, _, _, first_in_chunk = spans[-1]
+                if first_in_chunk + begin - first == chunk_start:
+                    start, chunk_start = first, first_in_chunk
+                    spans.pop()
+            spans.append((start, end, candidate, chunk_start))
         begin = end
     return spans
 
 
 def _passages(label: CitationBlock, verbatim: Sequence[_VerbatimSpan], whole: Span) -> Iterator[Passage]:
     """Yield the passages of a label, each with the span of its candidates; `whole` if none has verbatim text."""
-    by_key: dict[int, list[_VerbatimSpan]] = {}
-    for found in verbatim:
-        by_key.setdefault(found.candidate.key, []).append(found)
+    spans: dict[int, Span] = {}
+    for start, end, candidate, _ in verbatim:
+        spans[candidate.key] = spans.get(candidate.key, (start,))[0], end
     for pieces in label.passages:
         # Slices of two chunks may take turns, and the first one may be nothing but blank lines that were stripped.
-        own = [found for piece in pieces for found in by_key.get(piece.candidate.key, ())]
-        span = (min([found.start for found in own]), max([found.end for found in own])) if own else whole
+        own = [spans[piece.candidate.key] for piece in pieces if piece.candidate.key in spans]
+        span = (min(own)[0], max([end for _, end in own])) if own else whole
         yield Passage(pieces[0].candidate.chunk.document_id, pieces, span)
 
 
-def _source(verbatim: _VerbatimSpan) -> Source:
-    start, end, candidate, chunk_start = verbatim
+def _source(start: int, end: int, candidate: Candidate, chunk_start: int) -> Source:
     chunk, chunk_end = candidate.chunk, chunk_start + end - start
     # An offset that counts in a page or a section says nothing of the document.
     offset = chunk.start if chunk.origin is None or not chunk.origin.section else None

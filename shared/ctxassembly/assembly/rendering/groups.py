@@ -212,15 +212,18 @@ def added_texts(new: Sequence[Candidate], existing: Sequence[Candidate], get_joi
     if len(new) > 1 and any(candidate.kept_spans is not None for candidate in new):
         return []
     new, texts = sorted(new, key=reading_key), list[str]()
+    before = after = None
     for number, candidate in enumerate(new):
-        at = bisect(existing, reading_key(candidate), key=reading_key)
-        before = max([*existing[at - 1 : at], *new[number - 1 : number]], key=reading_key, default=None)
-        after = existing[at] if at < len(existing) else None
-        # Text that two of `new` share counts with the first.
-        if after and number + 1 < len(new) and reading_key(new[number + 1]) < reading_key(after):
-            after = None
+        if existing:
+            at = bisect(existing, reading_key(candidate), key=reading_key)
+            before = max([*existing[at - 1 : at], *new[number - 1 : number]], key=reading_key, default=None)
+            after = existing[at] if at < len(existing) else None
+            # Text that two of `new` share counts with the first.
+            if after and number + 1 < len(new) and reading_key(new[number + 1]) < reading_key(after):
+                after = None
         if (span := _exclusive_span(before, candidate, after, get_join)) is not None:
             texts += _kept_text_in(span, candidate)
+        before = candidate
     return texts
 
 

@@ -166,10 +166,11 @@ class Typesetter:
     def group_candidates(self, candidates: Iterable[Candidate]) -> dict[GroupKey, list[Candidate]]:
         """Return `candidates` by the key of the group that they would join or make, divided by part."""
         members: dict[GroupKey, list[Candidate]] = {}
+        parts, enabled = self.parts, self.config.enabled
         for candidate in candidates:
             # Passed through, every hit is a group of its own: nothing is joined and the order stays.
-            name = candidate.chunk.document_id if self.config.enabled else candidate.rank
-            for part, form in self.parts.divide(candidate) if self.parts else ((0, candidate),):
+            name = candidate.chunk.document_id if enabled else candidate.rank
+            for part, form in parts.divide(candidate) if parts else ((0, candidate),):
                 members.setdefault((part, name), []).append(form)
         return members
 
@@ -179,8 +180,9 @@ class Typesetter:
         """Return the groups that `candidates` would make or change in `groups`, by their key."""
         changed: dict[GroupKey, DocumentGroup] = {}
         for key, new in self.group_candidates(candidates).items():
-            relevance = min([(candidate.rank, candidate.distance) for candidate in new])
-            if self.parts is not None:
+            if self.parts is None:
+                relevance = min([(candidate.rank, candidate.distance) for candidate in new])
+            else:
                 relevance = self.parts.relevance(key[0], new[0].chunk.document_id)
             changed[key] = extend_group(key, groups.get(key), sorted(new, key=reading_key), relevance, self.get_join)
         return changed
