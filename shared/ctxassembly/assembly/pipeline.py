@@ -233,7 +233,7 @@ def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter)
     if supplement := selection.supplement.parts:
         blocks.append((None, supplement))
     # A header leaves out what the model is not to read; whoever reads a citation may.
-    has_hidden_keys = any([candidate.chunk.hidden_from_header for candidate, _ in kept])
+    has_hidden_keys = any(candidate.chunk.hidden_from_header for candidate, _ in kept)
     metadata_reader = MetadataReader(config.keys, config.language) if has_hidden_keys else layout.particulars
     cited = cite(blocks, layout.label_numbers(), SEPARATORS[config.separator], metadata_reader, shortened)
     return _Rendered(selection, labels, shortened, metadata_reader, cited)

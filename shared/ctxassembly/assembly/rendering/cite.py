@@ -73,13 +73,11 @@ def _verbatim_spans(parts: Sequence[RenderedPart], begin: int) -> list[_Verbatim
     for text, candidate, chunk_start, _ in parts:
         end = begin + len(text)
         if candidate is not None:
-            start = begin
-            if spans and spans[-1][1] == begin and spans[-1][2].key == candidate.key:
-                first, _, _, first_in_chunk = spans[-1]
-                if first_in_chunk + begin - first == chunk_start:
-                    start, chunk_start = first, first_in_chunk
-                    spans.pop()
-            spans.append((start, end, candidate, chunk_start))
+            last = spans[-1] if spans and spans[-1][1] == begin else None
+            if last and last[2].key == candidate.key and last[3] + begin - last[0] == chunk_start:
+                spans[-1] = (last[0], end, candidate, last[3])
+            else:
+                spans.append((begin, end, candidate, chunk_start))
         begin = end
     return spans
 

@@ -17,24 +17,27 @@ from ctxassembly.data.candidates import Join
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 
+NEXT_LINE = Join(0, "\n")
+"""The joint of two chunks between which a splitter stripped white space."""
+
 
 class Joins:
     """The joints between pairs of chunks under one config, each searched once."""
 
     def __init__(self, config: AssemblyConfig) -> None:
         self._config = config
-        # By the identity of chunks, which are kept alive with the joint.
-        self._found: dict[tuple[int, int, bool], tuple[Chunk, Chunk, Join | None]] = {}
+        # By the identity of chunks, which are kept alive.
+        self._found: dict[tuple[int, int, bool], Join | None] = {}
+        self._chunks: dict[int, Chunk] = {}
 
     def __call__(self, first: Chunk, second: Chunk, is_adjacent: bool) -> Join | None:
         """Return the joint at which `second` continues `first`; None if there is a gap between them."""
         key = (id(first), id(second), is_adjacent)
-        known = self._found.get(key)
-        if known is None:
+        if key not in self._found:
+            self._chunks[id(first)], self._chunks[id(second)] = first, second
             config = self._config
-            found = find_join(first, second, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
-            known = self._found[key] = first, second, found
-        return known[2]
+            self._found[key] = find_join(first, second, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
+        return self._found[key]
 
 
 def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, max_chars: int | None) -> Join | None:
@@ -64,7 +67,7 @@ def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, ma
             and -min_chars <= offset_overlap < 0
             and chunk_section(first) == chunk_section(second)
         ):
-            return Join(0, "\n")
+            return NEXT_LINE
         are_close = first.index is not None and second.index is not None and abs(first.index - second.index) <= 1
         shared = overlap_length(first.text, second.text, min_chars, max_chars) if are_close else 0
         return Join(shared, "") if shared else None
@@ -76,14 +79,14 @@ def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, ma
         return Join(shared, "") if shared else None
     # A gap of a few characters is white space that the splitter stripped: there is no overlap to look for.
     if offset_overlap is not None and offset_overlap >= -min_chars:
-        return None if is_indentation_lost(first, second, -offset_overlap) else Join(0, "\n")
+        return None if is_indentation_lost(first, second, -offset_overlap) else NEXT_LINE
     if offset_overlap is not None and first.index is None and second.index is None and _is_gap(first, second):
         return None
     # Adjacent, with unknown or wrong offsets: find the overlap in the texts. If none is found, the chunks touch.
     shared = _recorded_overlap(first, second) or overlap_length(first.text, second.text, min_chars, max_chars)
     if shared:
         return Join(shared, "")
-    return None if is_indentation_lost(first, second, None) else Join(0, "\n")
+    return None if is_indentation_lost(first, second, None) else NEXT_LINE
 
 
 def _recorded_overlap(first: Chunk, second: Chunk) -> int:
