@@ -163,17 +163,10 @@ class TextLines:
 
     def list_of(self, index: int) -> range:
         """Return the indexes of the list that the item or introduction at `index` is of; empty if it is none."""
-        last = index
-        head: Sequence[int] = ()
-        if (
-            self._continues[index + 1]
-            and self._forms[index + 1] & _ITEM_LINE
-            and self._introduction(index + 1) == (index,)
-        ):
-            head, last = (index,), index + 1
-        elif self._forms[index] & _ITEM_LINE:
-            head = self._introduction(index)
-        if not head:
+        last, is_item = index, self._forms[index] & _ITEM_LINE
+        precedes_item = self._continues[index + 1] and self._forms[index + 1] & _ITEM_LINE
+        head = self._introduction(index + 1 if precedes_item else index) if is_item or precedes_item else ()
+        if not head or not (is_item or head[0] == index):
             return range(0)
         while self._continues[last + 1] and self._introduction(last + 1) == head:
             last += 1
