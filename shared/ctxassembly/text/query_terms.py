@@ -41,11 +41,13 @@ class QueryTerms:
     """
 
     def __init__(self, query: str) -> None:
-        identifiers, query_words = find_identifiers(query), words(query)
+        self.words: Sequence[str] = words(query)
+        """The words themselves, in the order of the query."""
+        identifiers = find_identifiers(query)
         exact = [word for word in identifiers if len(word) >= PREFIX_LENGTH]  # the key of others is exact
-        self.prefix_of = find_long_words(word for word in query_words if word not in identifiers)
+        self.prefix_of = find_long_words(word for word in self.words if word not in identifiers)
         """The prefix of each long word."""
-        own = dict.fromkeys(word[:PREFIX_LENGTH] for word in query_words if word not in exact)
+        own = dict.fromkeys(word[:PREFIX_LENGTH] for word in self.words if word not in exact)
         symbols = find_symbols(query)
         self.terms: Sequence[str] = [*own, *exact, *self.prefix_of, *symbols]
         """The prefixes, the identifiers and the long words, all in lower case; then the symbols."""
@@ -62,7 +64,7 @@ class QueryTerms:
         self._is_whole[[*self._whole]] = True
         self._exact = frozenset(exact)
         keys = prefix_keys(prefix_ids)
-        self._order = np.argsort(keys)
+        self._order = keys.argsort()
         self._keys = keys[self._order]
         self._has_key = np.zeros(_SLOTS, dtype=bool)
         self._has_key[keys & (_SLOTS - 1)] = True

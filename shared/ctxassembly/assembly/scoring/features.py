@@ -28,7 +28,6 @@ from ctxassembly.text.lines import TextLines
 from ctxassembly.text.query_terms import Bm25, QueryTerms
 from ctxassembly.text.sentence_rules import is_wrapped_line
 from ctxassembly.text.text_index import HEADING, TextIndex, index_texts
-from ctxassembly.text.words import words
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.wording.languages import referring_words
 
@@ -130,7 +129,7 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
             chunk_ends.append(text_start + end)
             if end <= covered_to:  # contained in another chunk
                 continue
-            low = text_start + max(begin, (begin + covered_to + 1) // 2)
+            low = text_start + (begin if begin >= covered_to else (begin + covered_to + 1) // 2)
             if begin == covered_to and covered_to:
                 touching.append((len(bounds) - 1, low))
             elif begin > covered_to and not is_wrapped_line(text, covered_to):  # a line break was put between them
@@ -228,7 +227,8 @@ def score_sentences(
 
     `scorer_scores` are the scores of a scorer by sentence text.
     """
-    query_terms, factors = QueryTerms(query), stop_word_weights(query)
+    query_terms = QueryTerms(query)
+    factors = stop_word_weights(query_terms)
     candidate_text = join_candidates(document_texts, query_terms)
     text, candidate_spans = candidate_text.text, candidate_text.candidate_spans
     occurrences = _TermOccurrences(candidate_text, len(query_terms.terms))
@@ -276,7 +276,7 @@ def score_sentences(
         term_scores,
         TextLines(text, boundaries, continues, candidate_text.document_ids),
         max_lexical_score=max_lexical_score,
-        referring_words=referring_words(words(query)),
+        referring_words=referring_words(query_terms.words),
     )
 
 

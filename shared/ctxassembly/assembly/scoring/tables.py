@@ -79,4 +79,4 @@ def _is_line(sentences: ScoredSentences, index: int) -> bool:
     """Return True if the sentence at `index` begins a line and is short, or is a row with bars."""
     length = sentences.boundaries[index + 1] - sentences.boundaries[index]
     lines = sentences.lines
-    return lines.is_row(index) or (lines.begins_line(index) and length <= MAX_TABLE_LINE_CHARS)
+    return (length <= MAX_TABLE_LINE_CHARS and lines.begins_line(index)) or lines.is_row(index)

@@ -10,25 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from heapq import nlargest
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ctxassembly.text.words import PREFIX_LENGTH, find_long_words, find_symbols, words
+from ctxassembly.text.words import PREFIX_LENGTH, find_long_words
 from ctxassembly.wording.languages import stop_words
+
+if TYPE_CHECKING:  # it imports numpy, which only queries need
+    from ctxassembly.text.query_terms import QueryTerms
 
 STOP_WORD_WEIGHT = 0.5
 """The weight of a function word relative to another word that is as rare."""
 
 
-def stop_word_weights(query: str) -> Mapping[str, float]:
-    """Return the factor of each stem and long word that only stop words of `query` have, for `Bm25`.
+def stop_word_weights(query_terms: QueryTerms) -> Mapping[str, float]:
+    """Return the factor of each stem and long word that only stop words of the query have, for `Bm25`.
 
     Stop words are the function words of the query's language. A query of nothing but stop words has no factors: all its
     words count the same. So do the words of a query with operators ("difference between is and =="), where a function
     word may be a keyword.
     """
-    if find_symbols(query):
+    if query_terms.symbols:
         return {}
-    query_words = frozenset(words(query))
+    query_words = frozenset(query_terms.words)
     weak_words = stop_words(query_words)
     other_words = query_words - weak_words
     return dict.fromkeys(_match_forms(weak_words) - _match_forms(other_words), STOP_WORD_WEIGHT) if other_words else {}

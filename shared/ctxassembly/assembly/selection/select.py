@@ -206,13 +206,11 @@ def _fill_with_undecided(
         for candidate in undecided
         if candidate.key in relevance.required_keys and not candidate.is_hit
     }
-    selection = replace(selection, exclusions={**selection.exclusions, **cut_neighbors})
     undecided = [candidate for candidate in undecided if candidate.key not in cut_neighbors]
     result = _fill(selection.layout, undecided, relevance, model_excerpts)
-    return replace(
-        _with_result(selection, result, relevance),
-        relevance=relevance.sentences.relevance() if relevance.decides else {},
-    )
+    result = result._replace(exclusions=cut_neighbors | result.exclusions)
+    by_candidate = relevance.sentences.relevance() if relevance.decides else {}
+    return replace(_with_result(selection, result, relevance), relevance=by_candidate)
 
 
 def _fill(

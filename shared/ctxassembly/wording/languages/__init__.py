@@ -53,8 +53,9 @@ def referring_words(query_words: Iterable[str]) -> frozenset[str]:
     >>> sorted(referring_words(["what", "caused", "the", "war"]) & {"this", "deze"})
     ['this']
     """
-    languages = [language for language, _ in _stop_words_by_language(query_words)]
-    return frozenset(word for language in languages for word in language.referring_words.split())
+    return frozenset().union(
+        *[language.referring_words.split() for language, _ in _stop_words_by_language(query_words)]
+    )
 
 
 _WORD = re.compile(r"\w+")

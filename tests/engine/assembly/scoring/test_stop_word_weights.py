@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxassembly.assembly.scoring.weights import STOP_WORD_WEIGHT, stop_word_weights
+from ctxassembly.text.query_terms import QueryTerms
 
 
 @pytest.mark.parametrize(
@@ -21,4 +22,4 @@ from ctxassembly.assembly.scoring.weights import STOP_WORD_WEIGHT, stop_word_wei
     ],
 )
 def test_what_weighs_half(rule: str, query: str, half: str):
-    assert stop_word_weights(query) == dict.fromkeys(half.split(), STOP_WORD_WEIGHT)
+    assert stop_word_weights(QueryTerms(query)) == dict.fromkeys(half.split(), STOP_WORD_WEIGHT)
