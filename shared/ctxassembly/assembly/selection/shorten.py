@@ -180,11 +180,14 @@ def build_excerpts(sentences: Iterable[CandidateSentence]) -> list[Candidate]:
 def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
     """Return the ascending `spans`, with adjacent and overlapping ones merged."""
     runs: list[Span] = []
+    last_end = -1
     for start, end in spans:
-        if runs and start <= runs[-1][1]:
-            runs[-1] = (runs[-1][0], max(runs[-1][1], end))
-        else:
+        if start > last_end:
             runs.append((start, end))
+            last_end = end
+        elif end > last_end:
+            runs[-1] = (runs[-1][0], end)
+            last_end = end
     return tuple(runs)
 
 
