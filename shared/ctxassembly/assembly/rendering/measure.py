@@ -336,7 +336,11 @@ class Typesetter:
         """Return the size from one cut to the next: in a marker, or behind the parts `after` a block's last passage."""
         counter, is_first = self.counter, not previous.characters
         parts = self.renderer.passage(passage, is_first=is_first)
-        pieces = [counter.measure(part.text, self._cuts(part)) for part in parts]
+        # Cut between sentences, most of which were counted before.
+        pieces = [
+            counter.measure(text, self._token_starts(candidate.key, start, end) if candidate else ())
+            for text, candidate, start, end in parts
+        ]
         verbatim = sum(
             [piece.inner_count for part, piece in zip(parts, pieces, strict=True) if part.candidate is not None]
         )
@@ -349,10 +353,6 @@ class Typesetter:
         whole = counter.chain((without_separator, self.separator))
         tokens = counter.tokens(whole)
         return Size(tokens, whole.characters, 1, verbatim, int(is_loose)), tokens - counter.tokens(without_separator)
-
-    def _cuts(self, part: RenderedPart) -> Iterable[int]:
-        """Return the offsets of sentences in the text of `part`."""
-        return self._token_starts(part.candidate.key, part.start, part.end) if part.candidate else ()
 
     def _label_runs(self, group: DocumentGroup) -> list[LabelRun]:
         if group.runs is None:
