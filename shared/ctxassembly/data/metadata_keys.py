@@ -168,7 +168,7 @@ def with_keys(store: Any, keys: MetadataKeys) -> Any:
     names = {part.name for part in fields(store)} if is_dataclass(store) and not isinstance(store, type) else ()
     has_method = hasattr(type(store), "with_keys")
     own = getattr(store, "keys", None) if "keys" in names or has_method else None
-    if own != MetadataKeys() or keys == own:
+    if own is None or keys == own or own != MetadataKeys():
         return store
     return store.with_keys(keys) if has_method else replace(store, keys=keys)
 

@@ -210,14 +210,15 @@ def _pieces(labels: Iterable[CitationBlock]) -> Iterator[TextPiece]:
 
 def _find_containers(selection: FinalSelection, stripped: Mapping[int, int]) -> dict[int, Candidate]:
     """Return the candidate that has the text of each taken one without its own, by key of the latter."""
+    without_text = [candidate for candidate in selection.selected if candidate.key not in stripped]
     kept_by_document: dict[str, list[Candidate]] = defaultdict(list)
-    for piece in _pieces(selection.labels):
+    for piece in _pieces(selection.labels) if without_text else ():
         kept_by_document[piece.candidate.chunk.document_id].append(piece.candidate)
-    containers: dict[int, Candidate] = {}
-    for candidate in selection.selected:
-        if candidate.key not in stripped and (kept := kept_by_document[candidate.chunk.document_id]):
-            containers[candidate.key] = _find_container(candidate, kept)
-    return containers
+    return {
+        candidate.key: _find_container(candidate, kept)
+        for candidate in without_text
+        if (kept := kept_by_document[candidate.chunk.document_id])
+    }
 
 
 def _find_container(candidate: Candidate, kept: Sequence[Candidate]) -> Candidate:
