@@ -45,8 +45,6 @@ MAX_CHARS_PER_TOKEN = 8
 """Twice the characters of a token of English prose. Only time depends on it."""
 MAX_BOUND_CHARS = 12
 """The same for `lower_bound`, which takes most long words for one token."""
-WHOLE_BOUND_CHARS = 4_096
-"""Characters up to which a lower bound is found in the whole text, so that nobody looks again."""
 
 _ANY = bytes(range(256))
 _LETTERS = string.ascii_letters.encode()
@@ -261,10 +259,9 @@ class TokenCounter:
     def _lower_bound(self, text: str, stop_above: int) -> int:
         """Return a lower bound on the tokens of `text` in any position, looked for until it exceeds `stop_above`."""
         known = self._lower_bounds.get(text)
-        if known is not None and (known > stop_above or len(text) <= WHOLE_BOUND_CHARS):
+        if known is not None and known > stop_above:
             return known
-        stop_above = max(stop_above + 1, WHOLE_BOUND_CHARS // MAX_BOUND_CHARS)
-        return self._lower_bounds.put(text, max(lower_bound(text, stop_above) - 1, -1 if known is None else known))
+        return self._lower_bounds.put(text, max(lower_bound(text, stop_above + 1) - 1, -1 if known is None else known))
 
     def _count_inner(self, text: str, max_tokens: int) -> int:
         """Return the inner tokens of `text`, or a lower bound on them as soon as that exceeds `max_tokens`."""
