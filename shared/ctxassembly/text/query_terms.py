@@ -60,8 +60,7 @@ class QueryTerms:
         two that begin alike, the longest that matches counts."""
         for term_id, term in sorted(enumerate([*exact, *self.prefix_of], len(own)), key=lambda pair: -len(pair[1])):
             self._whole[prefix_ids.setdefault(term[:PREFIX_LENGTH], len(prefix_ids))].append((term, term_id))
-        self._is_whole = np.zeros(len(prefix_ids), dtype=bool)
-        self._is_whole[[*self._whole]] = True
+        self._is_whole = np.array([number in self._whole for number in prefix_ids.values()], dtype=bool)
         self._exact = frozenset(exact)
         keys = prefix_keys(prefix_ids)
         self._order = keys.argsort()
