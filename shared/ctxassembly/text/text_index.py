@@ -149,5 +149,6 @@ def _word_keys(characters: Characters) -> tuple[IntArray, IntArray]:
 def prefix_keys(prefixes: Iterable[str]) -> IntArray:
     """Return the key of each of `prefixes`, which are normalized: the hash of `_word_keys`, without its arrays."""
     padded = "".join([prefix.ljust(PREFIX_LENGTH, "\0") for prefix in prefixes]).encode("utf-32-le", "surrogatepass")
-    keys = (np.frombuffer(padded, dtype="<u4").reshape(-1, PREFIX_LENGTH) * _POWERS).sum(axis=1)
+    codes = np.frombuffer(padded, dtype="<u4").reshape(-1, PREFIX_LENGTH)
+    keys: NDArray[np.uint64] = (codes * _POWERS).sum(axis=1)
     return (keys ^ (keys >> np.uint64(32))).view(np.int64)
