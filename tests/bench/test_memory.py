@@ -14,7 +14,7 @@ from scenario import ENCODING, Scenario, scenario
 from speed.memory import KIB, allocated, memory_table
 from speed.variants import MEASURED, OURS, forget
 
-MOST = 1_024 * KIB
+MOST = 2_048 * KIB
 """What an assembly of 20 hits may have allocated at any time, besides the counts that are kept for the next."""
 
 

@@ -104,18 +104,21 @@ class _Breaks(NamedTuple):
 
 def _are_ends(characters: Characters, breaks: _Breaks) -> BoolArray:
     """Return which of `breaks` end a sentence."""
-    doubtful = (~breaks.is_sure).nonzero()[0]
-    text_numbers = characters.text_numbers(breaks.at[doubtful]).tolist()
-    offsets, end, are_ends = characters.starts.tolist(), breaks.end.tolist(), breaks.is_sure.tolist()
-    begin = 0
-    for number, at, text_number in zip(doubtful.tolist(), breaks.at[doubtful].tolist(), text_numbers, strict=True):
-        if number and are_ends[number - 1]:
-            begin = end[number - 1]
-        offset = offsets[text_number]
-        begin = max(begin, offset)
-        text = characters.texts[text_number]
-        are_ends[number] = not continues(text, begin - offset, at - offset, end[number] - offset)
-    return np.array(are_ends, dtype=bool)
+    are_ends = breaks.is_sure.copy()
+    doubtful = (~are_ends).nonzero()[0]
+    at, end = breaks.at[doubtful], breaks.end[doubtful]
+    text_numbers = characters.text_numbers(at)
+    offsets = characters.starts[text_numbers]
+    # A sentence begins at the last sure end before it, unless a doubtful break after that has turned out to be one.
+    begins = np.maximum(np.maximum.accumulate(np.where(are_ends, breaks.end, 0))[doubtful], offsets)
+    columns = (column.tolist() for column in (doubtful, text_numbers, offsets, begins, at, end))
+    last_end = 0
+    for number, text_number, offset, begin, break_at, break_end in zip(*columns, strict=True):
+        start = max(begin, last_end) - offset
+        if not continues(characters.texts[text_number], start, break_at - offset, break_end - offset):
+            are_ends[number] = True
+            last_end = break_end
+    return are_ends
 
 
 def _find_breaks(characters: Characters) -> _Breaks:
