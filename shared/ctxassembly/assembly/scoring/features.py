@@ -365,21 +365,19 @@ def _smooth(scores: FloatArray, candidate_text: CandidateText) -> FloatArray:
 
 def _rank_scores(candidate_text: CandidateText, weights: Weights) -> FloatArray:
     """Return the retriever's part of each score: the nearest hit's rank, and the good hits of the document."""
-    candidates = [span.candidate for span in candidate_text.candidate_spans]
+    rows = [(own.rank, own.distance, own.chunk.document_id) for own, _, _, _ in candidate_text.candidate_spans]
     document_scores: dict[str, float] = defaultdict(float)
-    for candidate in candidates:
-        if candidate.is_hit:
-            document_scores[candidate.chunk.document_id] += 1 / (2 + candidate.rank)
+    for rank, distance, document_id in rows:
+        if distance == 0:
+            document_scores[document_id] += 1 / (2 + rank)
     best = max(document_scores.values(), default=1.0)
     values: list[float] = []
-    for candidate in candidates:
-        value = weights.document * (document_scores[candidate.chunk.document_id] / best)
-        value -= weights.rank * math.log1p(candidate.rank)
-        if distance := candidate.distance:
+    for rank, distance, document_id in rows:
+        value = weights.document * (document_scores[document_id] / best) - weights.rank * math.log1p(rank)
+        if distance:
             value -= weights.neighbor + weights.distance * (distance - 1)
         values.append(value)
     # Text that two chunks share gets the value of the chunk nearer to a hit.
-    keys = _integers([(candidate.rank, candidate.distance) for candidate in candidates]).reshape(-1, 2)
-    nearest_last = np.lexsort(keys.T)[::-1]
+    nearest_last = np.lexsort(([rank for rank, _, _ in rows], [distance for _, distance, _ in rows]))[::-1]
     scores: FloatArray = np.array(values)[nearest_last][_best_of_chunks(candidate_text, nearest_last.argsort())]
     return scores

@@ -48,8 +48,11 @@ def raise_linked(sentences: ScoredSentences, query: str, keys: MetadataKeys) -> 
 
 def _mentioned_in_best(sentences: ScoredSentences, titles: Mapping[str, Title]) -> set[str]:
     """Return the documents whose title one of the best sentences of another document has."""
+    best = sentences.best(MAX_SENTENCES)
+    texts = [sentences.sentence_text(index) for index in best]
+    mentioned = find_titles("\n".join(texts), titles.values())  # mostly none
     linked: set[str] = set()
-    for index in sentences.best(MAX_SENTENCES):
-        own, found = sentences.document_ids[index], find_titles(sentences.sentence_text(index), titles.values())
+    for index, text in zip(best, texts, strict=True) if mentioned else ():
+        own, found = sentences.document_ids[index], find_titles(text, mentioned)
         linked |= {name for name, title in titles.items() if title in found and name != own}
     return linked
