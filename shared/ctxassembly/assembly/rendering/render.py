@@ -130,15 +130,18 @@ class Renderer:
         if key in self._passages:
             return self._passages[key][1]
         parts: list[RenderedPart] = []
-        is_line_start = True
+        is_line_start, last = True, len(passage) - 1
         for at, piece in enumerate(passage):
             if piece.separator:
                 parts.append(RenderedPart(piece.separator))
-            is_line_start = is_line_start or "\n" in piece.separator
-            rendered, is_line_start = self._render_piece(
-                _strip_indent(piece) if is_first and not parts else piece, is_line_start, passage, at + 1
-            )
-            parts += rendered
+                is_line_start = is_line_start or "\n" in piece.separator
+            own = _strip_indent(piece) if is_first and not parts else piece
+            text, is_continued = own.text, at < last and "\n" not in passage[at + 1].separator
+            replaced = self._replacements(text, is_line_start, is_continued)
+            if is_continued and replaced and replaced != self._replacements(text, is_line_start, False):
+                replaced = self._completed(replaced, text, is_line_start, _rest_of_line(islice(passage, at + 1, None)))
+            parts += _split_parts(text, replaced, own.candidate, own.start)
+            is_line_start = is_continued and is_line_start_after(text, at_line=is_line_start)
         if self.config.sanitize:
             parts = _trim_parts(parts, is_first=is_first)
         self._passages[key] = (passage, parts)
@@ -226,20 +229,6 @@ class Renderer:
             self._custom_cache[key] = (metadata, (make_encodable(lines[0].strip()), make_encodable(lines[1].strip())))
         return self._custom_cache[key][1]
 
-    def _render_piece(
-        self, piece: TextPiece, is_line_start: bool, passage: Sequence[TextPiece], after: int
-    ) -> tuple[list[RenderedPart], bool]:
-        """Return the parts of `piece`, which begins a line if `is_line_start`, and True if the text after it does.
-
-        The next piece is at the index `after` of `passage`.
-        """
-        text, is_continued = piece.text, after < len(passage) and "\n" not in passage[after].separator
-        replaced = self._replacements(text, is_line_start, is_continued)
-        if is_continued and replaced and replaced != self._replacements(text, is_line_start, False):
-            replaced = self._completed(replaced, text, is_line_start, _rest_of_line(islice(passage, after, None)))
-        parts = _split_parts(text, replaced, piece.candidate, piece.start)
-        return parts, is_continued and is_line_start_after(text, at_line=is_line_start)
-
     def _completed(self, replaced: Replacements, text: str, is_line_start: bool, continuation: str) -> Replacements:
         """Return the changes among `replaced` in `text` that are needed if `continuation` completes its line."""
         is_cut = len(continuation) == MAX_CONTINUATION_CHARS
@@ -253,8 +242,7 @@ class Renderer:
 
     def _replacements(self, text: str, is_line_start: bool, is_continued: bool) -> Replacements:
         """Return the replacements in `text`, which are cached across assemblies."""
-        sanitize = self.config.sanitize
-        variant = (self._format_name, is_line_start, is_continued, sanitize)
+        variant = (self._format_name, is_line_start, is_continued, self.config.sanitize)
         known = _REPLACEMENTS.get(text) or {}
         found = known.get(variant)
         if found is None:
@@ -263,7 +251,7 @@ class Renderer:
                 self._format_name,
                 at_line=is_line_start,
                 continued=is_continued,
-                sanitize=sanitize,
+                sanitize=self.config.sanitize,
             )
             _REPLACEMENTS.put(text, {**known, variant: found})
         return found
