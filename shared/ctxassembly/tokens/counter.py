@@ -91,17 +91,15 @@ def _rule_table(position: int) -> bytes:
 _FIRST, _SECOND, _THIRD = _rule_table(0), _rule_table(1), _rule_table(2)
 
 
-def lower_bound(text: str, stop_above: int | None = None) -> int:
+def lower_bound(text: str) -> int:
     """Return a lower bound on the tokens of `text` in every encoding whose counts add up.
 
     It holds for the text alone. Put into another text, at most one of its tokens crosses the boundary, so the bound is
-    one less. With `stop_above`, only as much of the text is read as exceeds that many tokens in most texts.
+    one less.
 
     >>> lower_bound("Drink water until two hours before.")
     6
     """
-    if stop_above is not None:
-        text = text[: (stop_above + 1) * MAX_BOUND_CHARS]
     encoded = text.encode("utf-8", "surrogatepass")
     first = int.from_bytes(encoded.translate(_FIRST), "big")
     second = int.from_bytes(encoded.translate(_SECOND), "big")
@@ -257,11 +255,13 @@ class TokenCounter:
         return self._measures.put(text, TokenSpan(head, inner, tail, len(text)))
 
     def _lower_bound(self, text: str, stop_above: int) -> int:
-        """Return a lower bound on the tokens of `text` in any position, looked for until it exceeds `stop_above`."""
-        known = self._lower_bounds.get(text)
-        if known is not None and known > stop_above:
-            return known
-        return self._lower_bounds.put(text, max(lower_bound(text, stop_above + 1) - 1, -1 if known is None else known))
+        """Return a lower bound on the tokens of `text` in any position.
+
+        Only as much of it is read as exceeds `stop_above` tokens in most texts.
+        """
+        read = text[: (stop_above + 2) * MAX_BOUND_CHARS]
+        known = self._lower_bounds.get(read)
+        return self._lower_bounds.put(read, lower_bound(read) - 1) if known is None else known
 
     def _count_inner(self, text: str, max_tokens: int) -> int:
         """Return the inner tokens of `text`, or a lower bound on them as soon as that exceeds `max_tokens`."""
