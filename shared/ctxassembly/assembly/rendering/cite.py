@@ -52,7 +52,7 @@ def cite(
         if label is not None:
             verbatim = _verbatim_spans(parts, begin)
             # A text of escaped characters alone has no verbatim source: the span of its block is used instead.
-            span = (verbatim[0][0], verbatim[-1][1]) if verbatim else block_span
+            span = (verbatim[0].start, verbatim[-1].end) if verbatim else block_span
             citation = _citation(label, next(remaining), span, metadata_reader, shortened)
             passages += _passages(label, verbatim, span)
             provenance += [_source(*found) for found in verbatim]
@@ -62,9 +62,13 @@ def cite(
     return CitedText(text, tuple(cited_blocks), tuple(passages), tuple(provenance))
 
 
-_VerbatimSpan = tuple[int, int, Candidate, int]
-"""The start and the end of a stretch of the context that is a slice of a candidate's chunk, that candidate, and the
-beginning of the slice."""
+class _VerbatimSpan(NamedTuple):
+    """A stretch of the context that is a slice of a candidate's chunk, and the beginning of that slice."""
+
+    start: int
+    end: int
+    candidate: Candidate
+    chunk_start: int
 
 
 def _verbatim_spans(parts: Sequence[RenderedPart], begin: int) -> list[_VerbatimSpan]:
@@ -73,11 +77,11 @@ def _verbatim_spans(parts: Sequence[RenderedPart], begin: int) -> list[_Verbatim
     for text, candidate, chunk_start, _ in parts:
         end = begin + len(text)
         if candidate is not None:
-            last = spans[-1] if spans and spans[-1][1] == begin else None
-            if last and last[2].key == candidate.key and last[3] + begin - last[0] == chunk_start:
-                spans[-1] = (last[0], end, candidate, last[3])
+            last = spans[-1] if spans and spans[-1].end == begin else None
+            if last and last.candidate.key == candidate.key and last.chunk_start + begin - last.start == chunk_start:
+                spans[-1] = last._replace(end=end)
             else:
-                spans.append((begin, end, candidate, chunk_start))
+                spans.append(_VerbatimSpan(begin, end, candidate, chunk_start))
         begin = end
     return spans
 
