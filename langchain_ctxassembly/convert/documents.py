@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
@@ -26,20 +26,26 @@ def hit_from(document: Document, keys: MetadataKeys) -> Hit:
 
 
 def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
-    """Return the chunk for `document`. Odd values are passed on: the engine repairs them and notes it in the trace.
+    """Return the chunk for `document`."""
+    return stored_chunk(document.id, document.page_content, document.metadata, keys)
+
+
+def stored_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
+    """Return the chunk for the fields of a document. Odd values are passed on: the engine repairs and notes them.
 
     The offset of a chunk without an index counts from the start of the page or section in its metadata.
     """
-    metadata = document.metadata
     document_id, index = keys.read_document_id(metadata), keys.read(metadata, "index")
+    has_id = id_ is not None and (type(id_) is not str or id_ != "")
+    origin = None if has_id else ChunkOrigin(has_no_id=True)
     return Chunk(
-        id=_chunk_id(document, document_id, index),
+        id=id_ if has_id else _make_id(text, document_id, index),
         document_id=document_id,
-        text=document.page_content,
+        text=text,
         index=index,
         start=keys.read(metadata, "start"),
         metadata=metadata,
-        origin=_chunk_origin(document, index, keys),
+        origin=origin_of(metadata, keys) if index is None else origin,
     )
 
 
@@ -87,26 +93,12 @@ def documents_from(payload: ContextPayload) -> list[Document]:
     ]
 
 
-def _chunk_origin(document: Document, index: Any, keys: MetadataKeys) -> ChunkOrigin | None:
-    if index is None:
-        return origin_of(document.metadata, keys)
-    return None if _has_id(document) else ChunkOrigin(has_no_id=True)
-
-
-def _has_id(document: Document) -> bool:
-    return document.id is not None and (type(document.id) is not str or bool(document.id))
-
-
-def _chunk_id(source_document: Document, document_id: Any, index: Any) -> Any:
-    """Return the id of a document. Without one, make a stable id: its document and index, else a hash of its text."""
-    if _has_id(source_document):
-        return source_document.id
+def _make_id(text: Any, document_id: Any, index: Any) -> str:
+    """Return a stable id for a chunk that has none: its document and index, else a hash of its text."""
     document_name, index_name = to_id(document_id), to_id(index)
     if document_name is not None and index_name is not None:
         return f"{document_name}#{index_name}"
-    return hashlib.sha256((to_text(source_document.page_content) or "").encode("utf-8", "surrogatepass")).hexdigest()[
-        :32
-    ]
+    return hashlib.sha256((to_text(text) or "").encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def read_documents(documents: Sequence[Document | Hit], keys: MetadataKeys) -> ReadResult:

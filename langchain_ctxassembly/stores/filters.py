@@ -31,7 +31,7 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.stores.ingest import batches
 from ctxassembly.stores.memory import MemoryStore
 from ctxassembly.stores.numbering import scroll_points
-from langchain_ctxassembly.convert.documents import chunk_from
+from langchain_ctxassembly.convert.documents import stored_chunk
 from langchain_ctxassembly.stores.identity import is_langchain_class
 
 Predicate = Callable[[Document], bool]
@@ -328,7 +328,7 @@ def find_by_offset(vectorstore: Any, refs: Sequence[ChunkRef], keys: MetadataKey
     chunks = []
     for id_, metadata in found:
         ids[str(id_)] = id_
-        chunks.append(chunk_from(Document("", id=str(id_), metadata=dict(metadata)), keys))
+        chunks.append(stored_chunk(str(id_), "", dict(metadata), keys))
     near = [ids[chunk.id] for chunk in MemoryStore(chunks).fetch(around)]
     return get_documents(vectorstore, near, condition) if near else []
 

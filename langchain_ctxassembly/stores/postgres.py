@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias, cast
 
-from langchain_core.documents import Document
 from langchain_postgres import PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
 from sqlalchemy import Connection, Engine, Table, bindparam, func, select
@@ -41,7 +40,7 @@ from ctxassembly.stores.postgres.connection import (
 from ctxassembly.stores.postgres.numbering import TableRecords, number_rows
 from ctxassembly.stores.postgres.rows import langchain_chunk_table, langchain_table
 from ctxassembly.stores.postgres.table import TITLE, build_table
-from langchain_ctxassembly.convert.documents import chunk_from
+from langchain_ctxassembly.convert.documents import stored_chunk
 from langchain_ctxassembly.stores.identity import loop_of, unwrap
 
 AnyPostgres: TypeAlias = PGVectorStore | AsyncPGVectorStore | PGVector
@@ -116,10 +115,7 @@ class PGVectorNeighbors(PostgresStore):
         return self._to_chunks(await await_rows(running, self.timeout_seconds))
 
     def _to_chunks(self, rows: Rows) -> list[Chunk]:
-        return [
-            chunk_from(Document(id=str(id_), page_content=text, metadata=metadata or {}), self.keys)
-            for id_, text, metadata in rows
-        ]
+        return [stored_chunk(str(id_), text, metadata or {}, self.keys) for id_, text, metadata in rows]
 
     async def _table_rows(self, refs: Sequence[ChunkRef]) -> Rows:
         """Return the rows of a PGVectorStore's table. What its filter means is for the vector store to say."""

@@ -42,8 +42,8 @@ def to_plain(value: Any) -> Any:
     {'pages': [1, 2], 'score': 'inf'}
     """
     kind: Any = type(value)
-    if kind is str and value.isascii():  # as most values of a trace
-        return value
+    if value.isascii() if kind is str else kind in _NUMBERS and -_MAX_INTEGER <= value < _MAX_INTEGER:
+        return value  # as most values of a trace
     if kind in _SCALARS:
         return _to_builtin(value)
     if kind in (tuple, MatchedTerms):
@@ -78,7 +78,8 @@ def _to_builtin(value: Any) -> Any:
     return safe_repr(value) if text is None else make_encodable(text)
 
 
-_SCALARS = frozenset({str, int, float, bool, type(None)})
+_NUMBERS = frozenset({int, float})
+_SCALARS = frozenset({str, *_NUMBERS, bool, type(None)})
 
 
 def trace_to_plain(trace: Trace) -> dict[str, Any]:

@@ -130,10 +130,11 @@ def block_pieces(context: Context) -> Iterator[dict[str, Any]]:
         block_start, chunk_numbers = block.span[0], dict[int, int]()
         chunks, slices = dict[int, dict[str, Any]](), list[list[Any]]()
         header = provenance[0].span[0] - block_start if provenance else 0
+        best = {key: to_plain(value) for key, value in block.citation.metadata.items()}
         sources = deque(provenance)
         for candidate, start, end, overlap in (one for passage in passages for one in _merge_slices(passage)):
             if candidate.key not in chunks:
-                chunks[candidate.key] = _describe_chunk(candidate, block.citation.metadata)
+                chunks[candidate.key] = _describe_chunk(candidate, best)
             spans = []
             while sources and sources[0].chunk_id == candidate.chunk.id and start <= sources[0].chunk_span[0] < end:
                 source = sources.popleft()
@@ -180,7 +181,7 @@ def _merge_slices(passage: Passage) -> list[list[Any]]:
 
 
 def _describe_chunk(candidate: Candidate, best: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a chunk without its text, and with only the metadata that its label's best chunk lacks."""
+    """Return a chunk without its text, and of its metadata only what isn't in `best`: its label's, as builtins."""
     chunk = candidate.chunk
     own = chunk.metadata
     return {
@@ -195,7 +196,7 @@ def _describe_chunk(candidate: Candidate, best: Mapping[str, Any]) -> dict[str, 
         "metadata": {
             key: value
             for key, value in ((key, to_plain(own[key])) for key in own)
-            if key not in best or to_plain(best[key]) != value  # as builtins: an odd class may refuse to be compared
+            if key not in best or best[key] != value  # both are builtins: an odd class may refuse to be compared
         },
         "lacks": [key for key in best if key not in own],
         "score": candidate.score,

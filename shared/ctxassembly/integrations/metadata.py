@@ -7,7 +7,7 @@ conversation, and give what a framework's retriever returned to an answer chain.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from ctxassembly.assembly.selection.supplement import SupplementInput
 from ctxassembly.context import Context
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context
 from ctxassembly.data.chunks import Hit
+from ctxassembly.data.citations import Citation
 from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.retrieval import RetrievalTrace
 from ctxassembly.errors import InputError
@@ -98,13 +99,13 @@ def block_metadata(payload: ContextPayload) -> list[dict[str, Any]]:
     """
     decisions = reversed(payload.context.trace.decisions)  # if several share an id, the best-ranked one is written last
     scores = {(hit.document_id, hit.chunk_id): hit.score for hit in decisions if hit.distance == 0}
-    citations, pieces = iter(payload.citations), block_pieces(payload.context)
+    pieces = block_pieces(payload.context)
     added: list[dict[str, Any]] = []
     for block in payload.context.blocks:
         if block.citation is None:
             added.append({"supplement": True, "chunk_ids": [], "scores": {}, "seal": seal(block.text)})
             continue
-        citation = {key: value for key, value in next(citations).items() if key != "metadata"}
+        citation = {name: to_plain(getattr(block.citation, name)) for name in _CITATION_FIELDS}
         chunk_ids = citation["chunk_ids"]
         found = ((chunk_id, scores.get((citation["document_id"], chunk_id))) for chunk_id in chunk_ids)
         known = {chunk_id: score for chunk_id, score in found if score is not None}
@@ -114,6 +115,8 @@ def block_metadata(payload: ContextPayload) -> list[dict[str, Any]]:
     return added
 
 
+_CITATION_FIELDS = [field.name for field in fields(Citation) if field.name != "metadata"]
+"""Parts of a block's citation: the adapters put its metadata next to it."""
 _SEPARATE_KEYS = ("question", "answer", "citations", "quotes", "context")
 """Parts of an output in addition to its trace."""
 

@@ -272,7 +272,7 @@ class TermQuery:
         # Adapters write out every trace, so this has to be fast: one search in a string for each word.
         spaced = blank_punctuation(same) if is_spaced(same) else " ".join(words(text))
         between = f" {spaced} "
-        return tuple(word for word, form in self._forms if form in between)
+        return tuple([word for word, form in self._forms if form in between])
 
 
 def _search_form(word: str) -> str:
