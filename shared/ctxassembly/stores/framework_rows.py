@@ -47,6 +47,7 @@ def llamaindex_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: Met
     node_metadata = _own_metadata(node, metadata)
     source, before, after, parent = (_related_id(node, kind) for kind in (_SOURCE, _PREVIOUS, _NEXT, _PARENT))
     document_id = source or keys.read_document_id(node_metadata)
+    hidden = node.get("excluded_llm_metadata_keys") or ()
     return Chunk(
         id=str(id_),
         document_id=to_id(document_id) or str(id_),
@@ -57,9 +58,7 @@ def llamaindex_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: Met
         prev_id=before,
         next_id=after,
         metadata=node_metadata,
-        hidden_from_model=frozenset(
-            key for key in node.get("excluded_llm_metadata_keys") or () if isinstance(key, str)
-        ),
+        hidden_from_model=frozenset(key for key in hidden if isinstance(key, str)),
     )
 
 

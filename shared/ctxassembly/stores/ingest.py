@@ -122,13 +122,11 @@ def hash_chunk(chunk: Chunk) -> str:
         value = getattr(chunk, name)
         is_missing_link = value is None and name in ("prev_id", "next_id")
         if not (is_missing_link or (isinstance(value, str) and is_storable(value))):
-            raise InputError(
-                f"{name} of a chunk must be a text without NUL and halves of surrogate pairs: {safe_repr(value)}"
-            )
+            allowed = "a text without NUL and halves of surrogate pairs"
+            raise InputError(f"{name} of a chunk must be {allowed}: {safe_repr(value)}")
     # As JSON: joined by a separator, values that hold the separator would pass for others, and None for "None".
-    written = json.dumps(
-        (*plain_values(chunk), metadata_json(chunk), extras_json(chunk)), ensure_ascii=False, default=str
-    )
+    values = (*plain_values(chunk), metadata_json(chunk), extras_json(chunk))
+    written = json.dumps(values, ensure_ascii=False, default=str)
     return hashlib.sha256(written.encode()).hexdigest()
 
 
@@ -204,20 +202,15 @@ def check_documents(stored: Iterable[tuple[str, str]], rows: Iterable[Row]) -> N
     documents = {chunk.id: chunk.document_id for chunk, *_ in rows}
     for id_, document in stored:
         if document != documents[id_]:
-            raise ConfigError(
-                "chunks",
-                "of ids that no other document has",
-                id_,
-                f", which is stored for document {safe_repr(document)}: number_chunks() gives chunks ids of their own",
-            )
+            hint = ": number_chunks() gives chunks ids of their own"
+            known = f", which is stored for document {safe_repr(document)}{hint}"
+            raise ConfigError("chunks", "of ids that no other document has", id_, known)
 
 
 def documents_of(chunks: Iterable[Any]) -> dict[str, str]:
     """Return the documents of `chunks` by the ids of chunks, without those that can't be stored."""
     names = ((chunk.id, chunk.document_id) for chunk in chunks if isinstance(chunk, Chunk))
-    return {
-        id_: document for id_, document in names if all(isinstance(n, str) and is_storable(n) for n in (id_, document))
-    }
+    return dict(both for both in names if all(isinstance(name, str) and is_storable(name) for name in both))
 
 
 def add_documents(documents: dict[str, str], rows: Iterable[Row]) -> None:

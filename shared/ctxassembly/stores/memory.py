@@ -372,9 +372,8 @@ class Corpus:
         if len(self.embedded_places):
             dimensions = self.matrix.shape[1]
             if len(unit) != dimensions:
-                raise InputError(
-                    f"the query's vector has {len(unit)} numbers, the vectors of the index have {dimensions}"
-                )
+                own = f"the vectors of the index have {dimensions}"
+                raise InputError(f"the query's vector has {len(unit)} numbers, {own}")
             similarities[self.embedded_places] = self.matrix @ unit
         return similarities
 
@@ -418,9 +417,8 @@ def _vectors_by_id(chunks: Sequence[Chunk], vectors: Vectors | None) -> dict[str
     try:
         return {chunk.id: vector for chunk, vector in zip(chunks, vectors, strict=True)}
     except (TypeError, ValueError):
-        raise InputError(
-            f"vectors must be one for each of {len(chunks)} chunks, got {safe_repr(vectors, 80)}"
-        ) from None
+        expected = f"one for each of {len(chunks)} chunks"
+        raise InputError(f"vectors must be {expected}, got {safe_repr(vectors, 80)}") from None
 
 
 @dataclass(frozen=True)

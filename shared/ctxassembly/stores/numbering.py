@@ -59,11 +59,8 @@ class NumberingReport:
         if self.unordered_count:
             names = ", ".join(map(repr, self.unordered[:3]))
             possessive = "its" if self.unordered_count == 1 else "their"
-            trust = (
-                ", or pass trust_insertion_order=True if the table was filled once and in order"
-                if self.keeps_insertion_order
-                else ""
-            )
+            hint = ", or pass trust_insertion_order=True if the table was filled once and in order"
+            trust = hint if self.keeps_insertion_order else ""
             sentences.append(
                 f"{pluralize(self.unordered_count, 'document')} could not be ordered, since {possessive} chunks "
                 f"have the same page and no offset, are stored twice, or contradict their links ({names}): store them "
@@ -165,12 +162,10 @@ class QdrantRecords:
         """Add keys to the metadata of points, or replace their values."""
         from qdrant_client import models
 
-        operations = [
-            models.SetPayloadOperation(
-                set_payload=models.SetPayload(payload=dict(metadata), points=[id_], key=self.metadata)
-            )
-            for id_, metadata in metadata_by_id.items()
-        ]
+        operations = []
+        for id_, metadata in metadata_by_id.items():
+            payload = models.SetPayload(payload=dict(metadata), points=[id_], key=self.metadata)
+            operations.append(models.SetPayloadOperation(set_payload=payload))
         if operations:
             self.client.batch_update_points(self.collection, operations)
 

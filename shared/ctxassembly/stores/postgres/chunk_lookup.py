@@ -161,9 +161,8 @@ class ChunkTable:
         neighbor_ids = (ids for at, scope in enumerate(scopes) for ids in self._neighbor_ids(at, scope))
         parts = [rows.where(self.id.in_(ids)) for ids in neighbor_ids]
         if has_positions:
-            requested = _unnest_parameters(
-                self._position_parameters, sa.BigInteger if self.has_integer_index else sa.Text
-            )
+            kind = sa.BigInteger if self.has_integer_index else sa.Text
+            requested = _unnest_parameters(self._position_parameters, kind)
             parts.append(self._select_positions(requested, self.document_id, self.index))
             if self.fallback_columns:
                 unmatched = self._select_unmatched(requested, self.index).cte("places_left")
@@ -239,17 +238,15 @@ class ChunkTable:
     ) -> sa.Select[Any]:
         """Return the rows at the places in the table `requested`."""
         if not self.has_integer_index:
-            return self._rows_among.where(
-                sa.tuple_(document_id, index).in_(sa.select(*(requested.c[name] for name in POSITION_PARAMETERS)))
-            )
+            wanted = sa.select(*(requested.c[name] for name in POSITION_PARAMETERS))
+            return self._rows_among.where(sa.tuple_(document_id, index).in_(wanted))
         document, low, high = (requested.c[name] for name in RANGE_PARAMETERS)
         return self._rows_among.where(document_id == document, index.between(low, high))
 
     def _select_unmatched(self, requested: Any, present: sa.ColumnElement[Any]) -> sa.Select[Any]:
         """Return the rows of `requested` whose document is in no row that has a value in `present`."""
-        matching = self._rows_among.with_only_columns(sa.literal(1)).where(
-            self.document_id == requested.c[POSITION_PARAMETERS[0]], present.is_not(None)
-        )
+        is_same = self.document_id == requested.c[POSITION_PARAMETERS[0]]
+        matching = self._rows_among.with_only_columns(sa.literal(1)).where(is_same, present.is_not(None))
         return sa.select(requested).where(~matching.exists())
 
 

@@ -265,9 +265,8 @@ class _Fetch:
         with pooled as connection:
             connection.execution_options(**AUTOCOMMIT)
             if connection.dialect.driver == "psycopg2":
-                event.listen(
-                    connection, "before_cursor_execute", _server_timeout_hook(self.timeout_seconds), retval=True
-                )
+                hook = _server_timeout_hook(self.timeout_seconds)
+                event.listen(connection, "before_cursor_execute", hook, retval=True)
             with self._lock:
                 if self._is_late:
                     connection.invalidate()  # its pool may be gone, which would leave it open

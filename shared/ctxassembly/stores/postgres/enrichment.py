@@ -64,20 +64,16 @@ def add_note_columns(server: Server, table: IndexedTable, fields: schema.WordFie
 def missing_steps(table: IndexedTable, info: TableInfo, fields: schema.WordFields) -> Iterator[schema.Step]:
     """Yield the steps that add the columns for notes and rebuild the column of words to include them."""
     table_name = table.full_name
-    yield schema.Step(
-        f"ALTER TABLE {table_name} " + ", ".join(f"ADD COLUMN IF NOT EXISTS {name} text" for name in NOTES)
-    )
+    columns = ", ".join(f"ADD COLUMN IF NOT EXISTS {name} text" for name in NOTES)
+    yield schema.Step(f"ALTER TABLE {table_name} {columns}")
     if info.server_version >= 170_000:
-        rewrites = "rewrites the table; nobody reads or writes it meanwhile"
-        yield schema.Step(
-            f"ALTER TABLE {table_name} ALTER COLUMN {TSV} SET EXPRESSION AS ({schema.words_expression(table, fields)})",
-            rewrites,
-        )
+        note = "rewrites the table; nobody reads or writes it meanwhile"
+        expression = schema.words_expression(table, fields)
+        yield schema.Step(f"ALTER TABLE {table_name} ALTER COLUMN {TSV} SET EXPRESSION AS ({expression})", note)
         yield schema.comment_step(table, fields)
     else:
-        yield schema.Step(
-            f"ALTER TABLE {table_name} DROP COLUMN IF EXISTS {TSV}", "until the next step nobody searches by words"
-        )
+        note = "until the next step nobody searches by words"
+        yield schema.Step(f"ALTER TABLE {table_name} DROP COLUMN IF EXISTS {TSV}", note)
         yield from schema.words_column_steps(table, fields, info.server_version)
         yield from schema.words_index_steps(table, info.leaves)
     yield schema.analyze_step(table)
@@ -116,17 +112,11 @@ class PostgresNotes:
         """Return the document as it is now."""
         statement = self._select_rows.where(self.table.c[self.table.key] == any_key("keys"))
         found = query_rows(self.server, (statement, {"keys": list(outline.keys)}), self.timeout_seconds)
-        return enrichment.stored_document(
-            outline,
-            {
-                key: (
-                    chunk_from_row(row, self.table, self.keys),
-                    enrichment.ChunkNotes(tuple((questions or "").splitlines()), context or ""),
-                )
-                for key, _, context, questions, *row in found
-            },
-            self.keys,
-        )
+        stored = {}
+        for key, _, context, questions, *row in found:
+            notes = enrichment.ChunkNotes(tuple((questions or "").splitlines()), context or "")
+            stored[key] = chunk_from_row(row, self.table, self.keys), notes
+        return enrichment.stored_document(outline, stored, self.keys)
 
     @cached_property
     def _select_rows(self) -> sa.Select[Any]:
@@ -176,18 +166,14 @@ class PostgresNotes:
         arrays = [name for name in ("names", "texts", CONTEXT, QUESTIONS, "vectors") if name in names]
         given_rows = sa.func.unnest(*map(text_array, arrays)).table_valued(*arrays).render_derived(name="given")
         values: dict[Any, Any] = {c[name]: given_rows.c[name] for name in (CONTEXT, QUESTIONS) if name in names}
-        values |= {
-            c[name]: sa.cast(sa.bindparam(name), sa.Text) for name in (SUMMARY, LABELS, NOTES_MARK) if name in names
-        }
+        of_document = [name for name in (SUMMARY, LABELS, NOTES_MARK) if name in names]
+        values |= {c[name]: sa.cast(sa.bindparam(name), sa.Text) for name in of_document}
         if "vectors" in names:
             values[c[self.table.embedding]] = sa.cast(given_rows.c.vectors, VectorType(self.table.vector_type, None))
         # The keys find the rows by the table's index, whatever their type is; as text each finds what is its own.
         is_same_row = (c[self.table.key] == any_key("keys"), sa.cast(c[self.table.key], sa.Text) == given_rows.c.names)
-        return (
-            sa.update(self.table.sql_table)
-            .values(values)
-            .where(*is_same_row, c[self.table.content] == given_rows.c.texts)
-        )
+        has_same_text = c[self.table.content] == given_rows.c.texts
+        return sa.update(self.table.sql_table).values(values).where(*is_same_row, has_same_text)
 
     def commit(self, chunks: int) -> None:
         """Update the words and their shares, if there are new ones."""

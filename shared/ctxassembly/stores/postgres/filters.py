@@ -304,9 +304,8 @@ def _compare_value(compare: Callable[[Any, Any], Condition]) -> Callable[[Any, A
         number = _as_decimal(value)
         if number is None or (compare is operator.eq and isinstance(value, str)):
             return compare(text, sa.literal(str(value), sa.Text))
-        return compare(
-            sa.case((text.regexp_match(_NUMERIC_PATTERN), sa.cast(text, sa.Numeric))), sa.literal(number, sa.Numeric)
-        )
+        as_number = sa.case((text.regexp_match(_NUMERIC_PATTERN), sa.cast(text, sa.Numeric)))
+        return compare(as_number, sa.literal(number, sa.Numeric))
 
     return build
 
@@ -329,9 +328,8 @@ def _text_match(like: str, normalize: Callable[[Any], Any]) -> Callable[[Any, An
 
     def build(text: Any, found: Any, value: Any) -> Condition:
         contains = sa.func.strpos(normalize(text), normalize(sa.literal(value, sa.Text))) > 0
-        return sa.and_(
-            sa.func.jsonb_typeof(found) == "string", contains, text.op(like)(sa.literal(f"%{value}%", sa.Text))
-        )
+        is_text = sa.func.jsonb_typeof(found) == "string"
+        return sa.and_(is_text, contains, text.op(like)(sa.literal(f"%{value}%", sa.Text)))
 
     return build
 

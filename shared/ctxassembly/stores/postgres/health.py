@@ -118,14 +118,12 @@ def measure_health(
 
 def _expected_indexes(table: IndexedTable, info: TableInfo, chunks: int) -> list[tuple[str, bool]]:
     definitions = " ".join(info.indexes.values())
+    hides_words = info.has_lexeme_policy or not (info.has_policies and info.lexeme_readers)
     return [
         ("GIN on the words", f"gin ({TSV})" in definitions),
         ("HNSW on the vectors", info.has_vector_index or not chunks or not table.can_have_hnsw),
         ("table of words", info.has_lexemes),
-        (
-            "policy that hides the words of other rows",
-            info.has_lexeme_policy or not (info.has_policies and info.lexeme_readers),
-        ),
+        ("policy that hides the words of other rows", hides_words),
         ("right to read it", info.can_read_lexemes or info.has_policies or not info.has_lexemes),
         ("pg_trgm", "pg_trgm" in info.extensions),
         *((f"{name}, which is invalid", False) for name in info.invalid_indexes),

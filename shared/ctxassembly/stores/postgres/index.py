@@ -260,9 +260,8 @@ class PostgresIndex:
                 kept whole.
         """
         if not self.table.is_own:
-            raise ConfigError(
-                "add", "for a table that PostgresIndex.create made; call the vector store's own", "attached"
-            )
+            allowed = "for a table that PostgresIndex.create made; call the vector store's own"
+            raise ConfigError("add", allowed, "attached")
         total = len(chunks) if isinstance(chunks, Sized) else None
         with open_maintenance(self.server, self.timeout_seconds) as work:
             with progress_bar(total, is_shown=progress) as on_batch:

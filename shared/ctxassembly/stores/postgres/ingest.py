@@ -119,9 +119,8 @@ def _rows_to_write(work: MaintenanceConnection, table: IndexedTable, rows: list[
     A row stored without a vector counts as changed if there is one now, and so does a row whose vector came from
     another vector or model, if the present one is known.
     """
-    statement = (
-        f"SELECT id, document_id, content_hash, embedding IS NULL FROM {_escaped_table(table)} WHERE id = ANY(%s)"
-    )
+    name = _escaped_table(table)
+    statement = f"SELECT id, document_id, content_hash, embedding IS NULL FROM {name} WHERE id = ANY(%s)"
     ids = [chunk.id for chunk, *_ in rows]
     found = work.connection.execute(statement.encode(), (ids,)).fetchall()
     check_documents(((id_, document) for id_, document, *_ in found), rows)
@@ -136,21 +135,19 @@ def _write_rows(
     """Replace `rows`, with `titles` by the ids of chunks, in one transaction, while others may write other rows."""
     columns = ", ".join(map(quoted_name, (*_COLUMNS, *([TITLE] if table.has_titles else []))))
     ids = [chunk.id for chunk, *_ in rows]
+    delete_statement = f"DELETE FROM {_escaped_table(table)} WHERE id = ANY(%s) RETURNING id, document_id"
 
     def replace_rows() -> None:
         with work.connection.cursor() as cursor:
-            cursor.execute(
-                f"DELETE FROM {_escaped_table(table)} WHERE id = ANY(%s) RETURNING id, document_id".encode(), (ids,)
-            )
+            cursor.execute(delete_statement.encode(), (ids,))
             # Another run may have taken an id meanwhile. The error rolls the deletion back.
             check_documents(cursor.fetchall(), rows)
             with cursor.copy(f"COPY {table.full_name} ({columns}) FROM STDIN".encode()) as copy:
                 for chunk, vector, mark in rows:
                     written_vector = None if vector is None else format_vector(vector)
                     title = [titles.get(chunk.id)] if table.has_titles else []
-                    copy.write_row(
-                        (*plain_values(chunk), metadata_json(chunk), extras_json(chunk), mark, written_vector, *title)
-                    )
+                    values = (*plain_values(chunk), metadata_json(chunk), extras_json(chunk))
+                    copy.write_row((*values, mark, written_vector, *title))
             insert_words(cursor, table, ids)
 
     work.retry_on_lock(table.full_name, replace_rows, turn="shared")

@@ -187,7 +187,8 @@ class MaintenanceConnection:
 
         if time.monotonic() - since > self._seconds:
             holders = self._holders(table, of_turn=True)
-            if any(_is_idle(holder, self._seconds) for holder in holders):
+            states = ((str(state), seconds) for _, _, state, _, seconds, *_ in holders)
+            if any(state.startswith("idle") and seconds > self._seconds for state, seconds in states):
                 raise TimeoutError(_lock_message(table, holders))
         if turn == "alone" and self.connection.execute(_IS_SHARED_SQL, (table,)).fetchone() == (True,):
             with suppress(LockNotAvailable):
@@ -298,11 +299,6 @@ def _keep_alive(connection: Connection[Any]) -> Iterator[None]:
     finally:
         stopped.set()
         beating.join()
-
-
-def _is_idle(holder: Sequence[Any], seconds: float) -> bool:
-    _, _, state, _, since_seconds, *_ = holder
-    return str(state).startswith("idle") and since_seconds > seconds
 
 
 def _lock_message(table: str, holders: Sequence[Sequence[Any]]) -> str:

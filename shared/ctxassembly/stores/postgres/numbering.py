@@ -53,9 +53,8 @@ class TableRecords:
         """Return the text and the metadata of the rows that exist under `ids`."""
         c = self.table.c
         statement = sa.select(c[self.id], c[self.content], self._metadata).where(c[self.id] == any_key("ids"))
-        return {
-            id_: (text or "", metadata) for id_, text, metadata in self.connection.execute(statement, {"ids": [*ids]})
-        }
+        rows = self.connection.execute(statement, {"ids": [*ids]})
+        return {id_: (text or "", metadata) for id_, text, metadata in rows}
 
     def write(self, metadata_by_id: Mapping[Any, Mapping[str, Any]]) -> None:
         """Add keys to the metadata of rows, or replace their values; None deletes one."""
@@ -98,9 +97,8 @@ class TableRecords:
         """
         found = next((key for key in keys if key in self.columns), keys[0])
         if found not in self.columns and self.json_column is None:
-            raise ConfigError(
-                "vectorstore", f"one whose table has a column {found!r} or JSON metadata", self.table.name
-            )
+            allowed = f"one whose table has a column {found!r} or JSON metadata"
+            raise ConfigError("vectorstore", allowed, self.table.name)
         return found
 
     @property

@@ -287,9 +287,8 @@ def flush_pending_steps(table: IndexedTable) -> Iterator[Step]:
     names = [derived_name(table.name, "ctxassembly_tsv"), derived_name(table.name, "ctxassembly_metadata")]
     for name in [*names, *([derived_name(table.name, "lexemes_trgm")] if table.has_trigrams else [])]:
         members = members_sql(f"{quoted_name(table.schema)}.{quoted_name(name)}")
-        yield Step(
-            f"SELECT gin_clean_pending_list(oid) FROM pg_catalog.pg_class WHERE oid = ANY ({members}) AND relkind = 'i'"
-        )
+        indexes = f"pg_catalog.pg_class WHERE oid = ANY ({members}) AND relkind = 'i'"
+        yield Step(f"SELECT gin_clean_pending_list(oid) FROM {indexes}")
 
 
 def _index_steps(

@@ -92,17 +92,15 @@ def candidate_query(vocabulary: QueryVocabulary, target: int) -> str:
     terms = sorted(_searchable(vocabulary.terms), key=lambda term: term.chunk_count)
     parts: list[str] = []
     total = 0
-    can_take_rarest = len(terms) == 1 or (
-        terms and terms[0].chunk_count <= MAX_SCORED
-    )  # else the pairs alone are more than enough
+    # Else the pairs alone are more than enough.
+    can_take_rarest = len(terms) == 1 or (terms and terms[0].chunk_count <= MAX_SCORED)
     while terms and (total + terms[0].chunk_count <= target or (can_take_rarest and not parts)):
         term = terms.pop(0)
         total += term.chunk_count
         parts.append(quote_lexeme(term.text))
     room = max(MAX_SCORED, MAX_SCORED // TARGET_CANDIDATES * target) - total
-    return " | ".join(
-        parts + _combine_terms(terms[:MAX_PAIRED], vocabulary.chunk_count, target, room, is_required=not parts)
-    )
+    sets = _combine_terms(terms[:MAX_PAIRED], vocabulary.chunk_count, target, room, is_required=not parts)
+    return " | ".join(parts + sets)
 
 
 def _combine_terms(
@@ -185,11 +183,8 @@ def search_statement(
         matching_rows = sa.select(key.label("key"), table.tsv.label("tsv")).where(matches, *_as_conditions(condition))
         candidate_rows = matching_rows.limit(sa.bindparam("max_scored", type_=sa.Integer)).subquery("looked_at")
         best = _score(candidate_rows.c.tsv, shape.word_count)
-        channels.append(
-            sa.select(
-                sa.select(candidate_rows.c.key).order_by(best.desc(), candidate_rows.c.key).limit(_LIMIT).cte("best")
-            )
-        )
+        ranked = sa.select(candidate_rows.c.key).order_by(best.desc(), candidate_rows.c.key)
+        channels.append(sa.select(ranked.limit(_LIMIT).cte("best")))
     if not channels:
         return None
     keys = (sa.union(*channels) if len(channels) > 1 else channels[0]).subquery("found")
@@ -323,9 +318,8 @@ def terms_statement(table: IndexedTable, request: FindTerms, language: str) -> s
     should_find_near = table.has_trigrams and table.can_read_lexemes and request.max_variants > 0
     if should_find_near:
         bound |= {"most_missing": MAX_MISSING, "shortest": MIN_CHARS, "near": request.max_variants}
-    return _build_statement(table, should_find_near=should_find_near).bindparams(
-        *(sa.bindparam(name, value) for name, value in bound.items())
-    )
+    parameters = (sa.bindparam(name, value) for name, value in bound.items())
+    return _build_statement(table, should_find_near=should_find_near).bindparams(*parameters)
 
 
 @lru_cache(maxsize=64)

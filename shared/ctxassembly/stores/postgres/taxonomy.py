@@ -77,9 +77,8 @@ def _build_taxonomy(found: Iterable[Row[Any]], settings: Mapping[str, Any]) -> T
     entries: dict[str, list[dict[str, Any]]] = {"nodes": [], "relations": []}
     for kind, entry in found:
         if missing := _REQUIRED_COLUMNS[kind] - entry.keys():
-            raise ConfigError(
-                kind, f"a table with columns {', '.join(sorted(_REQUIRED_COLUMNS[kind]))}", sorted(missing)
-            )
+            allowed = f"a table with columns {', '.join(sorted(_REQUIRED_COLUMNS[kind]))}"
+            raise ConfigError(kind, allowed, sorted(missing))
         entries[kind].append(_node(entry) if kind == "nodes" else _with_text_ids(entry, "source", "target"))
     return Taxonomy.from_dict(entries, **settings)
 

@@ -79,9 +79,8 @@ def select_mentioned(
     given = sa.func.unnest(text_array("naming_document"), text_array("naming_text"))
     naming = given.table_valued("document", "text", with_ordinality="place").render_derived(name="naming")
     at = sa.func.strpos(naming.c.text, _part(stored, 2))
-    place = sa.select(sa.func.min(naming.c.place * sa.literal_column("1000000000") + at)).where(
-        at > 0, naming.c.document.is_distinct_from(document_id)
-    )
+    is_another = naming.c.document.is_distinct_from(document_id)
+    place = sa.select(sa.func.min(naming.c.place * sa.literal_column("1000000000") + at)).where(at > 0, is_another)
     # In a subquery, whose result the planner doesn't know: it takes the index, whatever the number of phrases.
     phrases = sa.func.string_to_array(sa.bindparam("beginnings", type_=sa.Text), sa.literal_column("','"))
     in_text = sa.any_(sa.cast(sa.select(phrases).scalar_subquery(), ARRAY(sa.Text)))

@@ -82,10 +82,8 @@ class QdrantEngine:
                 create = partial(client.create_vector_name, layout.collection, WORDS, config)
                 yield f"create sparse vector {WORDS}", create
         for path in sorted(_INDEXES.keys() - present):
-            yield (
-                f"create payload index {path}",
-                partial(create_payload_index, client, layout.collection, path, _INDEXES[path]),
-            )
+            create = partial(create_payload_index, client, layout.collection, path, _INDEXES[path])
+            yield f"create payload index {path}", create
         if not client.collection_exists(layout.lexemes):
             yield self._creation(layout.lexemes, {}, TRIGRAMS)
 
@@ -113,14 +111,10 @@ class QdrantEngine:
 
     def write_counts(self, counts: Mapping[str, int]) -> None:
         """Set the counts of words."""
-        points = [
-            models.PointStruct(
-                id=lexeme_id(word),
-                payload={"word": word, "count": count},
-                vector={TRIGRAMS: sparse_vector(trigram_weights(word))},
-            )
-            for word, count in counts.items()
-        ]
+        points = []
+        for word, count in counts.items():
+            payload, vector = {"word": word, "count": count}, {TRIGRAMS: sparse_vector(trigram_weights(word))}
+            points.append(models.PointStruct(id=lexeme_id(word), payload=payload, vector=vector))
         self.client.upsert(self.layout.lexemes, points)
 
     def delete_words(self, words: Sequence[str]) -> None:
@@ -191,13 +185,10 @@ class QdrantEngine:
 
     def update(self, changed: Sequence[Changed]) -> None:
         """Replace what we keep of stored chunks in one request."""
-        vectors = [
-            models.PointVectors(
-                id=one.stored.key,
-                vector=named_vector(self.layout, one.vector, sparse_vector(weights_by_hash(one.words))),
-            )
-            for one in changed
-        ]
+        vectors = []
+        for one in changed:
+            vector = named_vector(self.layout, one.vector, sparse_vector(weights_by_hash(one.words)))
+            vectors.append(models.PointVectors(id=one.stored.key, vector=vector))
         payloads = [_set_payload(one.stored.key, {OWN: dict(one.stored.own)}) for one in changed]
         self._update([models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=vectors)), *payloads])
 
@@ -212,10 +203,8 @@ class QdrantEngine:
 
     def read_words(self, words: Sequence[str]) -> Flow[tuple[int, Mapping[str, int]]]:
         """Return the number of chunks, and the number that have each of `words`, as far as there are any."""
-        points = yield (
-            "retrieve",
-            {"collection_name": self.layout.lexemes, "ids": [STATE_ID, *map(lexeme_id, words)], "with_payload": True},
-        )
+        ids = [STATE_ID, *map(lexeme_id, words)]
+        points = yield "retrieve", {"collection_name": self.layout.lexemes, "ids": ids, "with_payload": True}
         payloads = {point.payload.get("word"): point.payload for point in points}
         chunk_count = payloads.pop(None, {}).get("chunks", 0)
         return chunk_count, {word: payload["count"] for word, payload in payloads.items()}
@@ -238,15 +227,13 @@ class QdrantEngine:
         if len(channels) == 2:
             by_vector, by_words = requests
             best = models.Prefetch(query=by_words.query, using=WORDS, limit=by_words.limit, filter=condition)
-            scored = _query(
-                by_vector.query, self.layout.vector, by_words.limit or 0, None, prefetch=best, with_payload=False
-            )
+            limit = by_words.limit or 0
+            scored = _query(by_vector.query, self.layout.vector, limit, None, prefetch=best, with_payload=False)
             requests.append(scored)
         answers = yield "query_batch_points", {"collection_name": self.layout.collection, "requests": requests}
-        found = [
-            [Found(self._stored(point), point.score) for point in some.points] for some in answers[: len(channels)]
-        ]
-        return found, {point.id: point.score for answer in answers[len(channels) :] for point in answer.points}
+        by_channel, scored = answers[: len(channels)], answers[len(channels) :]
+        found = [[Found(self._stored(point), point.score) for point in answer.points] for answer in by_channel]
+        return found, {point.id: point.score for answer in scored for point in answer.points}
 
     def _best(self, channel: Channel, condition: models.Filter | None) -> models.QueryRequest:
         if isinstance(channel.query, dict):
