@@ -58,17 +58,11 @@ def align_documents(contexts: Sequence[ContextData], marks: Sequence[EvidenceMar
 
     `marks` has the evidence in each context.
     """
-    marks_by_context = marks or [EvidenceMarks()] * len(contexts)
-    sentences_by_context = [
-        sentences_by_document(context, own) for context, own in zip(contexts, marks_by_context, strict=True)
-    ]
+    sentences_by_context = [*map(sentences_by_document, contexts, marks or [None] * len(contexts))]
     for document_id in dict.fromkeys(document_id for found in sentences_by_context for document_id in found):
         columns = [found.get(document_id, ()) for found in sentences_by_context]
-        yield AlignedDocument(
-            document_id,
-            tuple(_sentence_rows(columns)),
-            tuple(frozenset(one.normalized for one in col) for col in columns),
-        )
+        sentences = tuple(frozenset(one.normalized for one in column) for column in columns)
+        yield AlignedDocument(document_id, tuple(_sentence_rows(columns)), sentences)
 
 
 def sentences_by_document(context: ContextData, marks: EvidenceMarks | None = None) -> dict[str, list[ContextSentence]]:
@@ -138,9 +132,8 @@ def _sentence_rows(columns: Sequence[Sequence[ContextSentence]]) -> Iterator[Sen
     rows = align_columns([[one.normalized for one in column] for column in columns])
     for has_sentence, run in groupby(rows, key=lambda row: tuple(index is not None for index in row)):
         found = list(zip(*run, strict=True))
-        if any(cells) and (
-            all(has_sentence) or any(cell and has for cell, has in zip(cells, has_sentence, strict=True))
-        ):
+        shares_column = any(cell and has for cell, has in zip(cells, has_sentence, strict=True))
+        if any(cells) and (shares_column or all(has_sentence)):
             yield SentenceRow(tuple(cells), is_shared=False)
             cells = [()] * len(columns)
         for column, indexes in enumerate(found):

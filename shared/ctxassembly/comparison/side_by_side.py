@@ -131,15 +131,9 @@ def _numbers_table(rows: Sequence[ComparisonRow], documents: Mapping[str, NamedD
     for title, compared in zip(row_titles(rows, VALUE_CHARS), rows, strict=True):
         tokens, *numbers, evidence = row_numbers(compared)
         keys = [documents[document_id].letter_tag for document_id in compared.document_order]
-        written.append(
-            (
-                title,
-                join_html(tokens, meter(compared.tokens / max_tokens)),
-                *numbers,
-                join_html(evidence, "" if compared.evidence is None else meter(compared.evidence)),
-                join_html(*keys, compared.more_labels if keys else "–"),
-            )
-        )
+        used = join_html(tokens, meter(compared.tokens / max_tokens))
+        read = join_html(evidence, "" if compared.evidence is None else meter(compared.evidence))
+        written.append((title, used, *numbers, read, join_html(*keys, compared.more_labels if keys else "–")))
     caption = "Mean run: characters of a passage. Evidence: the share of it that is read"
     return table(caption, ("configuration", *NUMBERS, "order of labels"), written)
 
@@ -206,9 +200,8 @@ def _all_of(contexts: int) -> str:
 def _document_heading(aligned: AlignedDocument, document: NamedDocument, contexts: int) -> Html:
     """Return the line above a document: its name, and how much of it the contexts have in common."""
     shared = sum(len(each.cells[0]) for each in aligned.rows if each.is_shared)
-    own = sum(
-        len({one.normalized for cell in each.cells for one in cell}) for each in aligned.rows if not each.is_shared
-    )
+    own_rows = [each.cells for each in aligned.rows if not each.is_shared]
+    own = sum(len({one.normalized for cell in cells for one in cell}) for cells in own_rows)
     summary = pluralize(shared, "sentence") + (" in common" if contexts > 1 else "") + (f", {own:,} not" if own else "")
     name = tag("b", f" {document.name} ")
     css_class = f"cxa-doc {document.css_class}"

@@ -130,9 +130,7 @@ def _right_citations(evidence: Sequence[Evidence], result: SystemResult, located
     for label in labels:
         spans = zip(result.pieces, located.runs, located.places, strict=True)
         cited = [each for each in spans if each[0].label == label]
-        ids = {("document", piece.document_id) for piece, *_ in cited} | {
-            ("chunk", piece.chunk_id) for piece, *_ in cited
-        }
+        ids = {id_ for piece, *_ in cited for id_ in (("document", piece.document_id), ("chunk", piece.chunk_id))}
         by_id = not marked.isdisjoint(ids)
         own = [located.meter.dense.span(span) for _, *both in cited for span in both]
         right += by_id or size(located.meter.found(located.evidence, own)) > 0

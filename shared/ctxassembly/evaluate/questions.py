@@ -49,9 +49,8 @@ class Evidence:
             raise InputError("a span of evidence needs start and end")
         if self.start is not None and self.end is not None:
             if not (type(self.start) is int and type(self.end) is int and 0 <= self.start < self.end):
-                raise InputError(
-                    f"start and end must be integers, 0 <= start < end, got {self.start!r} and {self.end!r}"
-                )
+                given = f"{self.start!r} and {self.end!r}"
+                raise InputError(f"start and end must be integers, 0 <= start < end, got {given}")
             if self.document_id is None:
                 raise InputError("a span of evidence needs a document_id")
         if not ways and self.document_id is None:

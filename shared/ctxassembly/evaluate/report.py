@@ -147,9 +147,8 @@ class EvaluationReport:
         if others := self._others:
             rows = [(title, *cells) for title, cells in self._differences(_long)]
             tables.append(table(self._difference_title, ("measure", *others), rows))
-        return render_section(
-            self._title, notes_list(self._remarks), *tables, fold("Recall of each question", self._questions())
-        )
+        by_question = fold("Recall of each question", self._questions())
+        return render_section(self._title, notes_list(self._remarks), *tables, by_question)
 
     def _questions(self) -> str:
         """Return the table of the recall of each question, the worst of the baseline first."""
@@ -233,11 +232,9 @@ def _number(value: float, decimals: int, sign: str = "") -> str:
 
 def _aligned(systems: Sequence[str], rows: Iterator[tuple[str, list[str]]]) -> list[str]:
     """Return lines with a column for each of `systems`, aligned to the right."""
-    heads = [truncate(system, MAX_NAME_CHARS) for system in systems]
+    table_rows = [("", [truncate(system, MAX_NAME_CHARS) for system in systems]), *rows]
     # The mark has a column of its own: what has none gets a blank there.
-    cells = [
-        (title, [cell if cell.endswith(DIFFERS) else f"{cell} " for cell in row]) for title, row in (("", heads), *rows)
-    ]
+    cells = [(title, [cell if cell.endswith(DIFFERS) else f"{cell} " for cell in row]) for title, row in table_rows]
     first = max(len(title) for title, _ in cells)
     widths = [max(map(len, column)) for column in zip(*(row for _, row in cells), strict=True)]
     return [f"{title:<{first}}  {'  '.join(map(str.rjust, row, widths))}".rstrip() for title, row in cells]

@@ -108,6 +108,7 @@ class Evaluation:
         corpus = self.measuring.corpus
         pieces = [(question.id, piece) for question in self.questions for piece in question.evidence]
         missing = list(dict.fromkeys(id_ for id_, piece in pieces if not is_in_corpus(piece, corpus)))
+        lacks_texts = not corpus.texts and any(piece.kind == "span" for _, piece in pieces)
         notes = {
             f"{pluralize(made, 'question')} written by a model": made,
             f"{pluralize(unmarked, 'question')} without marked evidence": unmarked,
@@ -115,9 +116,7 @@ class Evaluation:
             f"{', '.join(missing[:5])}": missing,
             f"{pluralize(len(corpus.without_text), 'document')} of the corpus can't be put together, since offsets are "
             "missing or start over on each page; pass corpus={document id: text} to check borders": corpus.without_text,
-            "without corpus=, spans are only found in results that give the offsets of their text": (
-                not corpus.texts and any(piece.kind == "span" for _, piece in pieces)
-            ),
+            "without corpus=, spans are only found in results that give the offsets of their text": lacks_texts,
         }
         return tuple(note for note, is_needed in notes.items() if is_needed)
 
@@ -239,9 +238,8 @@ def _checked(
         for piece in question.evidence:
             text = known.texts.get(piece.document_id or "")
             if text is not None and piece.kind == "span" and not text[piece.start : piece.end].strip():
-                raise InputError(
-                    f"question {question.id!r}: document {piece.document_id!r} has no text at its evidence"
-                )
+                place = f"question {question.id!r}: document {piece.document_id!r}"
+                raise InputError(f"{place} has no text at its evidence")
     parts = sha256()
     settings = (FORMAT, encoding if isinstance(encoding, str) else "function", budget, model, judge is not None)
     for part in (*settings, *(part for item in known.texts.items() for part in item)):

@@ -297,9 +297,8 @@ def as_system(name: str, system: Any, *, needs_sync: bool = True) -> System:
     method = next((one for one in METHODS if callable(getattr(system, one, None))), None)
     port = Port.of(system, method, accepts_function=False) if method else Port.of(system)
     if isinstance(system, type) or not port:
-        raise InputError(
-            f"system {name!r} must be a function or have one of {', '.join(METHODS)}, got {safe_repr(system)}"
-        )
+        allowed = f"be a function or have one of {', '.join(METHODS)}"
+        raise InputError(f"system {name!r} must {allowed}, got {safe_repr(system)}")
     if needs_sync:
         port.require_sync(f"system {name!r} can only be awaited: it needs aevaluate()")
     return System(name, port, _input_keys(system) if method == "invoke" else frozenset())

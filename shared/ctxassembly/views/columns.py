@@ -90,15 +90,12 @@ def _fragment_card(hit: RetrievedFragment, decision: Decision | None, names: Doc
     if decision is not None:
         document = names.documents[decision.document_id]
         document_class = document.css_class
+        outcome = truncate(_format_outcome(hit, decision, names), 2 * ID_CHARS)
         facts += [
             document.letter_tag,
             truncate(decision.chunk_id, ID_CHARS),
             f"score {format_score(hit.score)}",
-            tag(
-                "a",
-                truncate(_format_outcome(hit, decision, names), 2 * ID_CHARS),
-                href=names.decision_link(decision.chunk_id, decision.rank, 0),
-            ),
+            tag("a", outcome, href=names.decision_link(decision.chunk_id, decision.rank, 0)),
             _passage_link(hit.rank, names),
             names.search_badges(hit.chunk),
         ]
@@ -205,9 +202,8 @@ def _run_tag(run: TextRun, names: DocumentNames) -> Html:
     """Return a run of text with its evidence marked."""
     if run.candidate is None or run.source is None:
         return tag("span", run.text, class_="cxa-gap" if GAP in run.text else "cxa-ours")
-    marked = highlight_evidence(
-        run.text, names.marks.context_marks.get(run.candidate.key, ()), run.source.chunk_span[0]
-    )
+    own_marks = names.marks.context_marks.get(run.candidate.key, ())
+    marked = highlight_evidence(run.text, own_marks, run.source.chunk_span[0])
     css_class = ("cxa-hit" if run.candidate.is_hit else "cxa-near") + font_class(run.candidate.chunk.text)
     id_ = names.passage_id(run.candidate)
     return tag("span", marked, class_=css_class, id_=id_, tabindex="-1" if id_ else None)
@@ -224,9 +220,8 @@ def _label_details(citation: Citation, chunks: int, names: DocumentNames) -> Htm
         "line": citation.start_line,
         "chunks": ", ".join(citation.chunk_ids[:_MAX_NAMED_CHUNKS]),
     }
-    facts = " · ".join(
-        f"{name} {truncate(value, NOTE_CHARS)}" for name, value in where.items() if value not in (None, "")
-    )
+    known = {name: value for name, value in where.items() if value not in (None, "")}
+    facts = " · ".join(f"{name} {truncate(value, NOTE_CHARS)}" for name, value in known.items())
     best = "" if citation.score is None else f", best score {format_score(citation.score)}"
     summary = tag(
         "span",

@@ -57,17 +57,16 @@ def check_evidence(evidence: Any) -> tuple[Evidence, ...]:
     Raises:
         InputError: it is no sequence, or one of its pieces is neither a text nor a span.
     """
+    forms = "texts or (document_id, start, end)"
     if isinstance(evidence, str) or not isinstance(evidence, Sequence):  # each letter of a text would be a piece
-        raise InputError(
-            f"evidence must be a sequence of texts or (document_id, start, end), got {safe_repr(evidence)}"
-        )
+        raise InputError(f"evidence must be a sequence of {forms}, got {safe_repr(evidence)}")
     for piece in evidence:
         match piece:
             case str() if piece.strip():
                 continue
             case (str(), int(start), int(end)) if 0 <= start < end:
                 continue
-        raise InputError(f"evidence must be texts or (document_id, start, end), got {safe_repr(piece)}")
+        raise InputError(f"evidence must be {forms}, got {safe_repr(piece)}")
     return tuple(dict.fromkeys(evidence))
 
 

@@ -52,9 +52,8 @@ def block_parts(context: ContextData) -> Iterator[BlockParts]:
         if block.citation is None:
             yield BlockParts(block, None, "", "", (TextRun(block.text),), ())
             continue
-        pieces = [
-            piece._replace(candidate=restore_rank(piece.candidate)) for passage in passages for piece in passage.pieces
-        ]
+        shown = [piece for passage in passages for piece in passage.pieces]
+        pieces = [piece._replace(candidate=restore_rank(piece.candidate)) for piece in shown]
         header, summary = _split_header(context, block, block.citation)
         start = block.span[0] + len(header) + len(summary)
         candidates = {piece.candidate.key: piece.candidate for piece in pieces}
