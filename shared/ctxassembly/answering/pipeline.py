@@ -115,25 +115,15 @@ def _answer(
     """
 
     def finish(text: str, evidence: Evidence, **fields: Any) -> Answer:
-        return Answer(
-            call.question,
-            text,
-            call.mode,
-            understanding,
-            hits=evidence.hits,
-            retrieved=evidence.retrieved,
-            unanswered=evidence.unanswered,
-            **fields,
-        )
+        fields |= {"hits": evidence.hits, "retrieved": evidence.retrieved, "unanswered": evidence.unanswered}
+        return Answer(call.question, text, call.mode, understanding, **fields)
 
     def finish_generated(context: Context, evidence: Evidence, generated: GeneratedAnswer) -> Answer:
         quotes = context.check_quotes(generated.raw_text)
         resolved = _cite_unlabeled(generated.resolved, context)
-        count = len(context.citations)
+        used, count = len(resolved.citations), len(context.citations)
         is_labeled = resolved is generated.resolved
-        outcome = (
-            f"{len(resolved.citations):,} of {count:,} labels used" if is_labeled else f"no labels, {count:,} read"
-        )
+        outcome = f"{used:,} of {count:,} labels used" if is_labeled else f"no labels, {count:,} read"
         log.record_step("answer", outcome, generated.reply)
         return finish(
             generated.text,

@@ -91,9 +91,8 @@ class ModelReply:
         >>> ModelReply("Until two", "length").is_truncated, ModelReply("Until two hours.", "stop").is_truncated
         (True, False)
         """
-        return (
-            self.finish_reason is not None and self.finish_reason.lower().rpartition(".")[2] in TRUNCATION_REASONS
-        )  # or an enum's text
+        reason = (self.finish_reason or "").lower().rpartition(".")[2]  # or an enum's text
+        return reason in TRUNCATION_REASONS
 
 
 @dataclass(frozen=True, slots=True)

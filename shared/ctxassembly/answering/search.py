@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from ctxassembly.answering.answer import AnswerRecorder
@@ -84,25 +85,17 @@ def plan_searches(
 ) -> list[Search]:
     """Return the searches for a question, its main search first."""
 
-    def search(name: str, keyword_question: Question, weight: float, *, by_words: bool = False) -> Search:
-        return Search(name, keyword_question, mode, weight, understanding.filter, by_words)
+    def search(name: str, asked: Question, weight: float, *, by_words: bool = False) -> Search:
+        return Search(name, asked, mode, weight, understanding.filter, by_words)
 
-    boosts = _conversation_boosts(understanding, history)
-    effective_question = Question(question, understanding.rewritten, understanding.intent, boosts, filter)
-    searches = [
-        search(
-            "question", effective_question, ORIGINAL_WEIGHT if understanding.sub_questions else EFFECTIVE_QUERY_WEIGHT
-        )
-    ]
+    ask = partial(Question, intent=understanding.intent, filter=filter)
+    effective = ask(question, understanding.rewritten, boosts=_conversation_boosts(understanding, history))
+    weight = ORIGINAL_WEIGHT if understanding.sub_questions else EFFECTIVE_QUERY_WEIGHT
+    searches = [search("question", effective, weight)]
     if understanding.rewritten:
-        searches.append(
-            search("original", Question(question, intent=understanding.intent, filter=filter), ORIGINAL_WEIGHT)
-        )
-    for words in understanding.keywords:
-        keyword_question = Question(words, intent=understanding.intent, filter=filter)
-        searches.append(search(f"keywords: {words}", keyword_question, PART_WEIGHT, by_words=True))
-    parts = [(part, Question(part, intent=understanding.intent, filter=filter)) for part in understanding.sub_questions]
-    return [*searches, *(search(part, keyword_question, PART_WEIGHT) for part, keyword_question in parts)]
+        searches.append(search("original", ask(question), ORIGINAL_WEIGHT))
+    keywords = (search(f"keywords: {one}", ask(one), PART_WEIGHT, by_words=True) for one in understanding.keywords)
+    return [*searches, *keywords, *(search(part, ask(part), PART_WEIGHT) for part in understanding.sub_questions)]
 
 
 def _conversation_boosts(understanding: QueryUnderstanding, history: Sequence[Exchange]) -> tuple[Boost, ...]:
@@ -164,9 +157,8 @@ def evidence_flow(
     evidence = yield from _search_all(searches, call, understanding, log)
     if understanding.filter and not evidence.hits:
         log.notes.append(f"filter: nothing passes the model's own, {dict(understanding.filter)!r}; searched without it")
-        evidence = yield from _search_all(
-            [replace(one, inferred_filter={}) for one in searches], call, understanding, log
-        )
+        without_filter = [replace(one, inferred_filter={}) for one in searches]
+        evidence = yield from _search_all(without_filter, call, understanding, log)
     log.record_step("retrieve", f"{len(searches):,} searched, {len(evidence.hits):,} hits")
     return evidence
 

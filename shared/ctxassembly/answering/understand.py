@@ -78,24 +78,20 @@ def question_schema(config: AnswerConfig, *, has_history: bool) -> dict[str, Any
     fields: dict[str, Any] = {}
     if config.intents:
         descriptions = "; ".join(f"{intent.label}: {intent.description}" for intent in config.intents)
-        labels = [intent.label for intent in config.intents]
         fields["intent"] = {
             "type": "string",
-            "enum": labels,
+            "enum": [intent.label for intent in config.intents],
             "description": f"The label that fits best. {descriptions}",
         }
         fields["confidence"] = {"type": "number", "description": "How sure you are of the intent, 0 to 1."}
     if config.rewrite != "off" and (has_history or config.rewrite == "always"):
         fields["question"] = {"type": ["string", "null"], "description": _rewriting_description(config)}
     if config.think_harder and has_history:
-        fields["dissatisfied"] = {
-            "type": "boolean",
-            "description": "true if the user says that the last answer was wrong, incomplete or not what was asked.",
-        }
+        description = "true if the user says that the last answer was wrong, incomplete or not what was asked."
+        fields["dissatisfied"] = {"type": "boolean", "description": description}
     if config.keywords:
-        fields["keywords"] = _string_list_schema(
-            f"Up to {MAX_KEYWORD_QUERIES} short keyword queries, of one to four words each."
-        )
+        description = f"Up to {MAX_KEYWORD_QUERIES} short keyword queries, of one to four words each."
+        fields["keywords"] = _string_list_schema(description)
     if config.filter_fields:
         fields["filters"] = {
             "type": "object",
