@@ -130,17 +130,15 @@ def _to_messages(request: AskModel) -> list[ChatMessage]:
 
 
 def _full_reply(response: ChatResponse) -> ModelReply:
-    usage = _finish_and_usage(response)
-    return ModelReply(response.message.content or "", usage.finish_reason, usage.tokens_in, usage.tokens_out)
+    return replace(_finish_and_usage(response), text=response.message.content or "")
 
 
 def _finish_and_usage(response: ChatResponse) -> ModelReply:
     """Return finish reason and tokens of a response, or of the last one of a stream, as each provider reports them."""
     raw = response.raw
     usages = (get_field(raw, "usage"), get_field(raw, "usage_metadata"), response.additional_kwargs)
-    return ModelReply(
-        "", _finish(response), _first(usages, INPUT_TOKEN_KEYS, int), _first(usages, OUTPUT_TOKEN_KEYS, int)
-    )
+    tokens = (_first(usages, keys, int) for keys in (INPUT_TOKEN_KEYS, OUTPUT_TOKEN_KEYS))
+    return ModelReply("", _finish(response), *tokens)
 
 
 def _finish(response: ChatResponse) -> str | None:

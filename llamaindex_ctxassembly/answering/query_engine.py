@@ -197,12 +197,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         if retriever is None:
             retriever = index.as_retriever(**settings)
             known = {*_OWN_PARAMETERS, "llm", "retriever", "postprocessor", *parameters_of(index, retriever)}
-            check_parameters(
-                f"{cls.__name__}.from_args",
-                settings,
-                known,
-                setting_lines("postprocessor=ContextAssemblyPostprocessor(config={})"),
-            )
+            check_parameters(f"{cls.__name__}.from_args", settings, known, SETTINGS_OF_ASSEMBLY)
         elif settings:
             raise ConfigError(next(iter(settings)), "left out if retriever= is given", next(iter(settings.values())))
         if postprocessor is None and not isinstance(retriever, ContextRetriever):

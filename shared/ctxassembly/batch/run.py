@@ -324,6 +324,5 @@ def _filter_text(filter: Any, place: str) -> str:
     try:
         return json.dumps(filter, sort_keys=True, default=to_data)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{place}: a filter must be plain data where rows are kept by id, got {safe_repr(filter)}"
-        ) from error
+        allowed = "plain data where rows are kept by id"
+        raise InputError(f"{place}: a filter must be {allowed}, got {safe_repr(filter)}") from error

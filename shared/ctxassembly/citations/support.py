@@ -144,9 +144,8 @@ def _index_forms(texts: Iterable[str]) -> Mapping[str, list[int]]:
         text_words = set(words(text))
         forms = {f"{word} " for word in text_words} | {word[:PREFIX_LENGTH] for word in text_words}
         for word in text_words:
-            forms.update(
-                word[:end] for end in range(LONG_WORD_LENGTH - ENDING_LENGTH, min(len(word), MAX_WORD_CHARS) + 1)
-            )
+            longest = min(len(word), MAX_WORD_CHARS)
+            forms.update(word[:end] for end in range(LONG_WORD_LENGTH - ENDING_LENGTH, longest + 1))
         for form in forms:
             index[form].append(number)
     return index
@@ -244,6 +243,5 @@ def _strip_marker(mark: Mark | None, answer: str, begin: int, end: int) -> str:
 def _passage_wordings(block: Block, passages: Sequence[Passage]) -> list[str]:
     """Return the wording of each passage of the block."""
     begin, end = block.span
-    return [
-        normalize_wording(passage.text) for passage in passages if begin <= passage.span[0] and passage.span[1] <= end
-    ]
+    own = (passage for passage in passages if begin <= passage.span[0] and passage.span[1] <= end)
+    return [normalize_wording(passage.text) for passage in own]

@@ -313,9 +313,8 @@ class AssemblyConfig:
                 raise ConfigError.worded(parameter, f"{useless}: remove it, or write {hint}")
         if self.fill and self.min_relevance != DEFAULT_MIN_RELEVANCE:
             useless = f"min_relevance={self.min_relevance!r} has no effect with fill=True"
-            raise ConfigError.worded(
-                "min_relevance", f"{useless}, which adds text of any relevance: remove one of them"
-            )
+            reason = "which adds text of any relevance: remove one of them"
+            raise ConfigError.worded("min_relevance", f"{useless}, {reason}")
 
     def _check_encoding(self) -> None:
         """Use the encoding of a model's budget by default. A different one set by the caller raises ConfigError."""

@@ -44,17 +44,13 @@ def see_above_note(context: Context, hits: Iterable[Hit]) -> str:
     >>> see_above_note(assemble(hits), hits[1:])
     'The sources that were found are given above ([2]).'
     """
-    representative_of = {
-        decision.chunk_id: decision.because_of for decision in context.trace.decisions if decision.because_of
-    }
+    representative_of = {one.chunk_id: one.because_of for one in context.trace.decisions if one.because_of}
     sent_as = {one.chunk_id: one.sent_as for one in context.trace.decisions if one.sent_as is not None}
     labels_above: set[str] = set()
     for chunk in (hit.chunk for hit in hits):
         own = {citation.label for citation in context.citations if context.cites(citation, chunk)}
         representative = representative_of.get(chunk.id)
-        labels_above |= own or {
-            citation.label for citation in context.citations if representative in citation.chunk_ids
-        }
+        labels_above |= own or {one.label for one in context.citations if representative in one.chunk_ids}
         labels_above |= {sent_as[chunk.id]} if chunk.id in sent_as else set()
     return given_above_note(context, labels_above)
 

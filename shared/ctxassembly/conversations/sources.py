@@ -75,9 +75,8 @@ def _sent_context(context: Any) -> SentContext:
         provenance: tuple[Source, ...] = from_plain(tuple[Source, ...], context["provenance"])
         return SentContext(from_plain(str, context["text"]), citations, provenance)
     except Exception as error:  # broken data can raise anything
-        raise InputError(
-            f"a context must be as Context.to_dict() gave it, got {safe_repr(dict(context), 80)}"
-        ) from error
+        given = safe_repr(dict(context), 80)
+        raise InputError(f"a context must be as Context.to_dict() gave it, got {given}") from error
 
 
 def known_in(sources: Any) -> Iterator[KnownSource]:
@@ -99,9 +98,8 @@ def known_in(sources: Any) -> Iterator[KnownSource]:
             if isinstance(citation, Mapping) and "label" in citation:
                 yield _source_of_document(item, citation, metadata)
         elif get_field(source, "content") is None:  # messages without sources are skipped
-            raise InputError(
-                f"sources must be contexts, or documents or nodes with their metadata, got {safe_repr(source)}"
-            )
+            allowed = "contexts, or documents or nodes with their metadata"
+            raise InputError(f"sources must be {allowed}, got {safe_repr(source)}")
 
 
 def _iter_sources(sources: Any) -> Iterator[Any]:
@@ -140,9 +138,8 @@ def _source_of_message(message_data: Any) -> KnownSource:
         citations: tuple[Citation, ...] = from_plain(tuple[Citation, ...], message_data["citations"])
         return KnownSource(citations, has_labels=True, texts=[], last_label=int(message_data["last_label"]))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"a message's {MESSAGE_KEY!r} must be as the answer chain gave it, got {safe_repr(message_data, 80)}"
-        ) from error
+        given = safe_repr(message_data, 80)
+        raise InputError(f"a message's {MESSAGE_KEY!r} must be as the answer chain gave it, got {given}") from error
 
 
 def _source_of_document(source: Any, citation: Mapping[str, Any], metadata: Mapping[str, Any]) -> KnownSource:

@@ -152,10 +152,8 @@ class StoredNotes(NamedTuple):
         """Return the notes on the chunk at `place` of the document after `request`."""
         if request.notes is None:
             return self._replace(fingerprint=request.fingerprint)
-        own = request.notes.chunks[place]
-        return StoredNotes(
-            request.fingerprint, own.questions, own.context, request.notes.summary, dict(request.notes.labels)
-        )
+        own, summary, labels = request.notes.chunks[place], request.notes.summary, dict(request.notes.labels)
+        return StoredNotes(request.fingerprint, own.questions, own.context, summary, labels)
 
     def add_to(self, chunk: Chunk) -> Chunk:
         """Return `chunk` with the notes on its document, as searches and contexts show it."""

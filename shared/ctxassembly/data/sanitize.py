@@ -285,9 +285,8 @@ def sanitize_chunk(chunk: Chunk, position: int) -> tuple[Chunk, list[Issue]]:
         document_id, index = chunk_id, None
         issues.append(Issue("missing document ids", "no document id, treated as a document of its own"))
     if not is_mapping and given_metadata is not None:
-        issues.append(
-            Issue("metadata", f"metadata {safe_repr(given_metadata, _MAX_VALUE_CHARS)} is no mapping, left out")
-        )
+        shown = safe_repr(given_metadata, _MAX_VALUE_CHARS)
+        issues.append(Issue("metadata", f"metadata {shown} is no mapping, left out"))
     issues += [Issue("metadata", note) for note in metadata_notes]
     sanitized = Chunk(
         chunk_id,

@@ -109,9 +109,8 @@ def document_flow(
         if len(vectors) != len(texts):
             raise InputError(f"embed must return one vector for each text: {len(texts)} texts gave {len(vectors)}")
     fingerprint = notes_fingerprint(outline, config) + (VECTORS_SUFFIX if has_embedder else "")
-    return (
-        "" if (yield WriteNotes(outline, texts, notes, vectors, fingerprint)) else "its chunks were changed meanwhile"
-    )
+    is_written = yield WriteNotes(outline, texts, notes, vectors, fingerprint)
+    return "" if is_written else "its chunks were changed meanwhile"
 
 
 def with_context(context: str, text: str) -> str:
@@ -138,11 +137,8 @@ def notes_flow(
         if not (notes.summary or notes.labels or any(one.context or one.questions for one in notes.chunks)):
             finish = f", which ended by {reply.finish_reason!r}" if reply.finish_reason else ""
             return f"the reply has no usable field{finish}: {safe_repr(reply.text, 80)}"
-        document_notes = DocumentNotes(
-            notes.summary or document_notes.summary,
-            document_notes.chunks + notes.chunks,
-            {**notes.labels, **document_notes.labels},
-        )
+        summary, labels = notes.summary or document_notes.summary, {**notes.labels, **document_notes.labels}
+        document_notes = DocumentNotes(summary, document_notes.chunks + notes.chunks, labels)
     return document_notes
 
 
@@ -172,9 +168,8 @@ def notes_request(
     data["chunks"] = [{"chunk": place + 1, "text": texts[place]} for place in chunk_range]
     user = make_encodable(json.dumps(data, ensure_ascii=False))
     messages = ({"role": "system", "content": _rules(config)}, {"role": "user", "content": user})
-    return AskModel(
-        "enrich", messages, TIMEOUT_SECONDS, notes_schema(config), config.max_reply_tokens(len(chunk_range))
-    )
+    max_tokens = config.max_reply_tokens(len(chunk_range))
+    return AskModel("enrich", messages, TIMEOUT_SECONDS, notes_schema(config), max_tokens)
 
 
 def notes_schema(config: EnrichmentConfig) -> dict[str, Any]:

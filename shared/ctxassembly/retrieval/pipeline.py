@@ -37,9 +37,8 @@ def retrieve_flow(
         log.notes.append("query: there are no words to search for")
         return Retrieved(question.effective_query, (), log.trace("none"))
 
-    yield from log.begin(
-        "search", inputs={name: log.queries[name] for name in sorted(search.channels_to_search(config, capabilities))}
-    )
+    channels = sorted(search.channels_to_search(config, capabilities))
+    yield from log.begin("search", inputs={name: log.queries[name] for name in channels})
     scored, vocabulary = yield from search.search_channels(question, config, capabilities, log)
     ranked, found = yield from _fuse_channels(scored, config, log)
     entity_answers = _entity_answers(question, resolution, config, capabilities, log)

@@ -158,9 +158,8 @@ def rare_missing_terms(
             is_specific = len(word) >= config.rescue_min_letters
         if not (forms and is_specific and word and term.text not in ignored):
             continue
-        if not any(
-            _contains_word(text, word) for text in texts for word in (term.text, *(form.text for form in forms))
-        ):
+        spellings = [term.text, *(form.text for form in forms)]
+        if not any(_contains_word(text, spelling) for text in texts for spelling in spellings):
             found.append(MissingTerm(term.text, forms))
     return found[:MAX_RESCUED_TERMS]
 

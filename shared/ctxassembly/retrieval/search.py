@@ -167,15 +167,11 @@ def check_capabilities(config: RetrievalConfig, capabilities: Capabilities) -> N
     own_channels = CHANNELS_BY_STRATEGY[config.strategy] - capabilities.external_channels
     if own_channels and not capabilities.has_index:
         own = ", ".join(f"{name!r}: retriever" for name in sorted(own_channels))
-        raise ConfigError.worded(
-            "index", f"strategy={config.strategy!r} needs an index: pass index= or channels={{{own}}}"
-        )
+        remedy = f"pass index= or channels={{{own}}}"
+        raise ConfigError.worded("index", f"strategy={config.strategy!r} needs an index: {remedy}")
     if "vector" in own_channels and not capabilities.can_embed:
-        raise ConfigError.worded(
-            "embed",
-            f"strategy={config.strategy!r} needs an embedding model: pass one, "
-            "or write config=RetrievalConfig(strategy='keyword')",
-        )
+        remedy = "pass one, or write config=RetrievalConfig(strategy='keyword')"
+        raise ConfigError.worded("embed", f"strategy={config.strategy!r} needs an embedding model: {remedy}")
     if config.strategy == "graph" and capabilities.taxonomy is None:
         raise ConfigError.worded("taxonomy", "strategy='graph' needs a taxonomy: pass taxonomy=")
 
@@ -226,9 +222,8 @@ def search_channels(
     }
     if prepared:
         # One request for both channels of the index, so that each chunk that either finds gets both scores.
-        requests["vector" if vector is not None else "keyword"] = SearchChunks(
-            config.candidates_per_channel, vector, vocabulary, question.filter
-        )
+        own = SearchChunks(config.candidates_per_channel, vector, vocabulary, question.filter)
+        requests["vector" if vector is not None else "keyword"] = own
     replies = yield from send_requests(requests, config, log)
     if channels and not replies:
         first, named = log.failures[0], "; ".join(map(describe_error, log.failures))

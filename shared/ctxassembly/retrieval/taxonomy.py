@@ -241,14 +241,11 @@ class Taxonomy:
                 if is_visible(node):
                     found.setdefault(node.id, node)
             at += length
-        visible_nodes = {
-            node.id: node for own in found.values() for node in (own, *self.triggered_nodes(own)) if is_visible(node)
-        }
+        triggered = (node for own in found.values() for node in (own, *self.triggered_nodes(own)))
+        names = dict.fromkeys(node.name for node in triggered if is_visible(node))
         text = f" {' '.join(query_words)} "
-        names = dict.fromkeys(
-            node.name for node in visible_nodes.values() if f" {' '.join(normalized_words(node.name))} " not in text
-        )
-        return Resolution(tuple(found.values()), tuple(names))
+        absent = (name for name in names if f" {' '.join(normalized_words(name))} " not in text)
+        return Resolution(tuple(found.values()), tuple(absent))
 
     def _match_phrase(self, query_words: Words, at: int) -> tuple[list[Node], int]:
         """Return the nodes that the words from `at` on name, and the number of words, 1 if they name none.

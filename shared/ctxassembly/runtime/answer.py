@@ -149,9 +149,8 @@ def narrow_question(request: Search) -> Question:
     question, inferred = request.question, request.inferred_filter
     condition: Any = as_predicate(inferred) if callable(question.filter) and inferred else inferred
     allowed = "a mapping or a function, where a model may narrow it (filter_fields)"
-    return replace(
-        question, filter=combine_filters(question.filter, condition, "filter", allowed, culprit=question.filter)
-    )
+    combined = combine_filters(question.filter, condition, "filter", allowed, culprit=question.filter)
+    return replace(question, filter=combined)
 
 
 def apply_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:

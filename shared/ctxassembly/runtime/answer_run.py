@@ -128,9 +128,8 @@ class AnswerServices:
         return await port.acall(request)
 
     def _sync_model(self) -> Port:
-        return self._ask_port.require_sync(
-            "a model that can only be awaited needs aanswer(), or the adapter's async methods"
-        )
+        message = "a model that can only be awaited needs aanswer(), or the adapter's async methods"
+        return self._ask_port.require_sync(message)
 
     def _read_piece(self) -> Any:
         return next(self._stream, _END)

@@ -245,9 +245,8 @@ class SearchServices:
             raise InputError(f"index must be {allowed}, got {safe_repr(index)}{hint_for_index(index)}")
         embed_port = Port.of_embedder(embed, "embed_query")
         channel_ports = {name: Port.of(function) for name, function in channels.items()}
-        return cls(
-            search, find_terms, embed_port, channel_ports, [Port.of(one) for one in rerankers], type(index).__name__
-        )
+        reranker_ports = [Port.of(one) for one in rerankers]
+        return cls(search, find_terms, embed_port, channel_ports, reranker_ports, type(index).__name__)
 
     def capabilities(
         self, taxonomy: Taxonomy | None, category_of: Classifier | None, *, is_watched: bool = False

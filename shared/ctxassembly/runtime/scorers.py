@@ -212,9 +212,8 @@ def _score_directly(request: ScoreTexts, memory: Memory, *, is_pairwise: bool) -
     new = [text for text, score in scores.items() if score is None]
     if new:
         arguments = ([(query, text) for text in new],) if is_pairwise else (query, new)
-        reply = _check_one_per_text(
-            (yield _ScorerCall("pairs" if is_pairwise else "scores", arguments)), len(new), "score"
-        )
+        given = yield _ScorerCall("pairs" if is_pairwise else "scores", arguments)
+        reply = _check_one_per_text(given, len(new), "score")
         for text, score in zip(new, list(map(_to_score, reply)), strict=True):
             scores[text] = memory.put(keys[text], score) if math.isfinite(score) else score
     return TextScores(tuple(scores[text] for text in request.texts), len(new))  # type: ignore[misc]

@@ -180,9 +180,8 @@ class TokenBudget:
         """
         info = Model(model) if isinstance(model, str) else model_info(model)
         if info is None and window is None:
-            raise InputError(
-                f"model must be a name, or an LLM that says what it is, got {safe_repr(model)}; give window="
-            )
+            allowed = "a name, or an LLM that says what it is"
+            raise InputError(f"model must be {allowed}, got {safe_repr(model)}; give window=")
         info = info or Model()
         encoding = info.encoding
         count = counter_for(encoding or "cl100k_base").count

@@ -93,9 +93,8 @@ def _hosted_windows() -> dict[str, int]:
     try:
         from genai_prices.data_snapshot import get_snapshot
     except ImportError as error:
-        raise MissingExtraError(
-            "looking up the context window of a hosted model (or give window=)", "models"
-        ) from error
+        purpose = "looking up the context window of a hosted model (or give window=)"
+        raise MissingExtraError(purpose, "models") from error
     windows: dict[str, int] = {}
     for provider in get_snapshot().providers:
         for model in provider.models:
