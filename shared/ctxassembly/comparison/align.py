@@ -58,7 +58,7 @@ def align_documents(contexts: Sequence[ContextData], marks: Sequence[EvidenceMar
 
     `marks` has the evidence in each context.
     """
-    sentences_by_context = [*map(sentences_by_document, contexts, marks or [None] * len(contexts))]
+    sentences_by_context = [*map(sentences_by_document, contexts, marks or [EvidenceMarks()] * len(contexts))]
     for document_id in dict.fromkeys(document_id for found in sentences_by_context for document_id in found):
         columns = [found.get(document_id, ()) for found in sentences_by_context]
         sentences = tuple(frozenset(one.normalized for one in column) for column in columns)

@@ -318,7 +318,7 @@ def terms_statement(table: IndexedTable, request: FindTerms, language: str) -> s
     should_find_near = table.has_trigrams and table.can_read_lexemes and request.max_variants > 0
     if should_find_near:
         bound |= {"most_missing": MAX_MISSING, "shortest": MIN_CHARS, "near": request.max_variants}
-    parameters = (sa.bindparam(name, value) for name, value in bound.items())
+    parameters: list[sa.BindParameter[Any]] = [sa.bindparam(name, value) for name, value in bound.items()]
     return _build_statement(table, should_find_near=should_find_near).bindparams(*parameters)
 
 

@@ -113,8 +113,8 @@ class QdrantEngine:
         """Set the counts of words."""
         points = []
         for word, count in counts.items():
-            payload, vector = {"word": word, "count": count}, {TRIGRAMS: sparse_vector(trigram_weights(word))}
-            points.append(models.PointStruct(id=lexeme_id(word), payload=payload, vector=vector))
+            vector: dict[str, Any] = {TRIGRAMS: sparse_vector(trigram_weights(word))}
+            points.append(models.PointStruct(id=lexeme_id(word), payload={"word": word, "count": count}, vector=vector))
         self.client.upsert(self.layout.lexemes, points)
 
     def delete_words(self, words: Sequence[str]) -> None:
