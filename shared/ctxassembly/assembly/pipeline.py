@@ -195,9 +195,8 @@ def _select_with_labels(
     end = first + max_labels
     config = replace(config, first_label=first)
     try:
-        result = yield from select_by(
-            replace(relevance, config=config, earlier=replace(relevance.earlier, max_label=end, label_step=1))
-        )
+        earlier = replace(relevance.earlier, max_label=end, label_step=1)
+        result = yield from select_by(replace(relevance, config=config, earlier=earlier))
         used_end = max([first, *(number + 1 for number in result.layout.label_numbers())])
     finally:
         conversation.labels.release(used_end, end)

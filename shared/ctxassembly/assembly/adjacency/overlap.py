@@ -93,9 +93,7 @@ def short_overlap_length(first: str, second: str, max_chars: int) -> int:
 def _is_whole_words(first: str, second: str, length: int) -> bool:
     """Return True if the last `length` characters of `first` begin with a word, and end with one in `second`."""
     borders = (first[-length - 1 :][:2] if length < len(first) else "", second[length - 1 : length + 1])
-    inside = [
-        border for border in borders if _TWO_UNSPACED.fullmatch(border) or (len(border) == 2 and border.isalnum())
-    ]
+    inside = [both for both in borders if _TWO_UNSPACED.fullmatch(both) or (len(both) == 2 and both.isalnum())]
     min_letters = 2 if inside else 1
     return all(map(_UNSPACED.search, inside)) and sum(map(str.isalnum, second[:length])) >= min_letters
 

@@ -69,9 +69,8 @@ def merge_linked(hits: Sequence[Chunk], linked: Iterable[Chunk]) -> Mapping[str,
     for chunk in (*hits, *linked):
         for link in (chunk.prev_id, chunk.next_id):
             if chunk.id in document_of and link in document_of:
-                first, second = sorted(
-                    (find_leader(document_of[chunk.id]), find_leader(document_of[link])), key=rank.__getitem__
-                )
+                leaders = (find_leader(document_of[name]) for name in (chunk.id, link))
+                first, second = sorted(leaders, key=rank.__getitem__)
                 leader[second] = first
     return {document_id: find_leader(document_id) for document_id in leader if find_leader(document_id) != document_id}
 
@@ -139,9 +138,8 @@ def is_continuation(first: Chunk, second: Chunk) -> bool:
     shared = overlap_by_offset(first, second)
     if shared is not None:
         # Chunks of different parts may touch by accident, since offsets begin again; shared text is no accident.
-        return shared > OFFSET_TOLERANCE or (
-            shared >= -OFFSET_TOLERANCE and chunk_section(first) == chunk_section(second)
-        )
+        touch = shared >= -OFFSET_TOLERANCE
+        return shared > OFFSET_TOLERANCE or (touch and chunk_section(first) == chunk_section(second))
     return (
         claimed_overlap(first, second) > OFFSET_TOLERANCE
         and overlap_length(first.text, second.text, OFFSET_TOLERANCE) > 0
@@ -195,17 +193,14 @@ def chunk_positions(
     another one has its position. `page_keys` are the metadata keys of a page's number.
     """
     sorted_empty = sorted(empty_indexes)
-    result = {
-        chunk.id: chunk.index - bisect_left(sorted_empty, chunk.index) for chunk in chunks if chunk.index is not None
-    }
+    result = {one.id: one.index - bisect_left(sorted_empty, one.index) for one in chunks if one.index is not None}
     unindexed = [chunk for chunk in chunks if chunk.index is None] if len(result) < len(chunks) else []
     if not unindexed:
         return result
     page = page_key(unindexed, page_keys)
     # Each chunk of a chain but the first is linked to the one before; the first needs other evidence.
-    ordered = [
-        (chunk, bool(step)) for chain in _sort_chains(_link_chains(unindexed), page) for step, chunk in enumerate(chain)
-    ]
+    chains = _sort_chains(_link_chains(unindexed), page)
+    ordered = [(chunk, bool(step)) for chain in chains for step, chunk in enumerate(chain)]
     gapless = _find_gapless([chunk for chunk, _ in ordered], complete)
     # Far behind all that have an index: nothing says where between them they belong.
     position = max(result.values(), default=-CHAIN_GAP) + CHAIN_GAP

@@ -103,9 +103,8 @@ def _add_neighbors(
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[Candidates, Candidates]]:
     """Return the hits with their position in the document, and their neighbors."""
     without_neighbors = {hit.rank for hit in hits if has_flag(hit.chunk, "no_neighbors", config.keys)}
-    fetched = yield from _fetch_neighbors(
-        [hit.chunk for hit in hits if hit.rank not in without_neighbors], admitted, config, policy, log
-    )
+    expanded = [hit.chunk for hit in hits if hit.rank not in without_neighbors]
+    fetched = yield from _fetch_neighbors(expanded, admitted, config, policy, log)
     own_hits = _separate_unstored([hit.chunk for hit in hits], fetched, config)
     chunks, found = _with_document_offsets(_merge_linked_documents(own_hits, fetched), fetched)
     placed, notes = drop_conflicting_offsets([*chunks, *found], config.keys)

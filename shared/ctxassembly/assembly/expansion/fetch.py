@@ -136,9 +136,8 @@ def _describe_failure(errors: Sequence[Exception], policy: FetchPolicy, *, any_c
     unable = next((error for error in errors if isinstance(error, NotImplementedError) and not any_came), None)
     if unable is None:
         return describe_problem("failed", f"The store failed ({describe_error(errors[0])})", policy.remedies)
-    return describe_problem(
-        "method", f"The store can't find adjacent chunks ({describe_error(unable)})", policy.remedies
-    )
+    problem = f"The store can't find adjacent chunks ({describe_error(unable)})"
+    return describe_problem("method", problem, policy.remedies)
 
 
 class _Fetcher:
@@ -234,13 +233,10 @@ class _Fetcher:
         self._answered.update(refs)
         lookup_ids = {chunk.lookup_id for chunk in returned}
         self.fetched.complete_documents.update(name for name in lookup_ids if ChunkRef(name) in self._answered)
-        offsets = {
-            (ref.document_id, ref.around_offset.start, ref.around_offset.section) for ref in refs if ref.around_offset
-        }
-        answered = (
-            chunk for chunk in self._known.values() if (chunk.lookup_id, chunk.start, chunk_section(chunk)) in offsets
-        )
-        self.fetched.offset_answered.update(chunk.id for chunk in answered)
+        around = ((ref.document_id, ref.around_offset) for ref in refs if ref.around_offset)
+        offsets = {(document_id, offset.start, offset.section) for document_id, offset in around}
+        places = ((chunk.id, (chunk.lookup_id, chunk.start, chunk_section(chunk))) for chunk in self._known.values())
+        self.fetched.offset_answered.update(id_ for id_, place in places if place in offsets)
 
 
 def _known_chunks(hits: Sequence[Chunk], admitted: AdmittedHits) -> tuple[Sequence[Chunk], dict[str, Chunk]]:
@@ -289,9 +285,8 @@ def _ask_store(
             reply.refs.extend(batch)
     any_came = reply.chunks or reply.empty
     consequence = "what else was asked for came" if any_came else "the hits are kept without them"
-    log.notes += dict.fromkeys(
-        f"store: no neighbors ({describe_error(error)}), {consequence}" for error in reply.errors
-    )
+    reasons = dict.fromkeys(map(describe_error, reply.errors))
+    log.notes += (f"store: no neighbors ({reason}), {consequence}" for reason in reasons)
     return reply
 
 
@@ -343,9 +338,7 @@ def _only_requested(chunks: Sequence[Chunk], requested: Collection[ChunkRef], lo
     if unrequested:
         # Only the store knows which chunks are next to an offset: all chunks of that document count as requested.
         by_offset = {ref.around_offset.document_id or ref.document_id for ref in requested if ref.around_offset}
-        unrequested = [
-            chunk for chunk in unrequested if chunk.lookup_id not in by_offset and chunk.document_id not in by_offset
-        ]
+        unrequested = [one for one in unrequested if by_offset.isdisjoint((one.lookup_id, one.document_id))]
     if not unrequested:
         return list(chunks)
     first = safe_repr(unrequested[0].id, 80)

@@ -197,9 +197,8 @@ class Layout:
             total_size = _swap_sizes(total_size, removed, added)
             fixed_tokens += sum(group.fixed_tokens for group in added) - sum(group.fixed_tokens for group in removed)
         last_group = self._last_group_with(trial.changed) if trial.changed else self.last_group
-        return Layout(
-            self.typesetter, trial.tokens, {**self.groups, **trial.changed}, last_group, total_size, fixed_tokens
-        )
+        groups = {**self.groups, **trial.changed}
+        return Layout(self.typesetter, trial.tokens, groups, last_group, total_size, fixed_tokens)
 
     @cached_property
     def _free_tokens(self) -> int:

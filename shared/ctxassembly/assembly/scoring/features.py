@@ -141,9 +141,8 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
         texts.append(text)
         text_start += len(text)
     full_text = "".join(texts)
-    parts = ChunkParts(
-        part_texts, get_text_indexes(part_texts), _integers(part_starts), _integers([*bounds, text_start])
-    )
+    starts, ends = _integers(part_starts), _integers([*bounds, text_start])
+    parts = ChunkParts(part_texts, get_text_indexes(part_texts), starts, ends)
     boundaries += [place for before, place in touching if parts.indexes[before].is_ended]
     borders = [2 * start + (HEADING.match(full_text, start) is not None) for start in (*text_starts, *boundaries)]
     sentence_starts, section_starts = _sentence_starts(parts, borders)

@@ -72,9 +72,8 @@ def extract_relevant(
         return ExtractionResult({}, frozenset())
     prompted = candidates[: max(1, min(MAX_TEXTS, free_tokens // SENTENCE_TOKENS))]
     clean_text = sanitize_text if config.sanitize else str
-    prompts = tuple(
-        PROMPT.format(query=query, text=clean_text(candidate.text), irrelevant=IRRELEVANT) for candidate in prompted
-    )
+    texts = (clean_text(candidate.text) for candidate in prompted)
+    prompts = tuple(PROMPT.format(query=query, text=text, irrelevant=IRRELEVANT) for text in texts)
     try:
         answers: Sequence[Any] = yield CompressTexts(prompts, LLM_TIMEOUT_SECONDS)
     except Exception as error:  # noqa: BLE001 - used as each answer

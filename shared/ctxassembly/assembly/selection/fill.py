@@ -81,9 +81,8 @@ def fill(
         exclusions |= result.exclusions
         if result.layout is not layout:  # not its tokens: a guess such as len(text) // 4 finds none in a short text
             selected_keys = {candidate.key for candidate in candidates} - result.exclusions.keys()
-            return result._replace(
-                exclusions={key: exclusion for key, exclusion in exclusions.items() if key not in selected_keys}
-            )
+            excluded = {key: exclusion for key, exclusion in exclusions.items() if key not in selected_keys}
+            return result._replace(exclusions=excluded)
         if finer == "document":
             candidates = items[0]
     unplaced = {

@@ -241,15 +241,13 @@ def _repeated_runs(
             if other == run.line_index:  # new, or repeated within this line
                 index += 1
                 continue
-            end = _shared_end(text, index, run.end, texts[other], other_start, protected[run.line_index])
-            begin, run_end = _extend_over_cut_sentences(
-                text, index, end, texts[other], other_start, protected[run.line_index]
-            )
+            own = protected[run.line_index]
+            end = _shared_end(text, index, run.end, texts[other], other_start, own)
+            begin, run_end = _extend_over_cut_sentences(text, index, end, texts[other], other_start, own)
             chars = sum([len(statement.text) for statement in text.statements[begin:run_end]])
             if end > index and chars >= MIN_CHARS:
-                repeated_runs.setdefault(run.line_index, []).append(
-                    _RepeatedRun(begin, run_end, other, other_start, chars)
-                )
+                repeated = _RepeatedRun(begin, run_end, other, other_start, chars)
+                repeated_runs.setdefault(run.line_index, []).append(repeated)
             index = max(end, index + 1)
     return repeated_runs
 
@@ -332,9 +330,8 @@ def _remove_runs(
         owner = texts[run.other_line].owners[run.other_start]
         assert owner is not None  # noqa: S101 - every kept sentence has an owner
         remaining = tuple((start - begin, end - begin) for start, end in kept)
-        repeated.removed_spans[candidate.key] = tuple(
-            (start - begin, end - begin) for span in slices for start, end in subtract_spans(span, kept)
-        )
+        left_out = (part for span in slices for part in subtract_spans(span, kept))
+        repeated.removed_spans[candidate.key] = tuple((start - begin, end - begin) for start, end in left_out)
         if any(candidate.chunk.text[start:end].strip() for start, end in remaining):
             reason = candidate.shortened_by or REPEATED
             repeated.forms[candidate.key] = candidate._replace(kept_spans=remaining, shortened_by=reason)

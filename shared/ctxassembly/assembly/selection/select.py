@@ -270,9 +270,8 @@ def _compress_and_fill(
     """
     config = relevance.config
     limited_keys = {own.key for own in selection.candidates if own.shortened_by == "max_chunk_tokens"}
-    deferred_keys = (
-        selection.over_budget_keys | selection.shortened.keys() | (limited_keys - selection.exclusions.keys())
-    )
+    limited_inside = limited_keys - selection.exclusions.keys()
+    deferred_keys = selection.over_budget_keys | selection.shortened.keys() | limited_inside
     deferred = [candidate for candidate in relevance.candidates if candidate.key in deferred_keys]
     if not deferred:
         return selection

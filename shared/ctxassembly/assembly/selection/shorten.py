@@ -172,9 +172,8 @@ def build_excerpts(sentences: Iterable[CandidateSentence]) -> list[Candidate]:
     by_candidate: dict[int, list[CandidateSentence]] = {}
     for sentence in sentences:
         by_candidate.setdefault(sentence.candidate.key, []).append(sentence)
-    return [
-        _keep_only(group[0].candidate, sorted(sentence.span for sentence in group)) for group in by_candidate.values()
-    ]
+    groups = by_candidate.values()
+    return [_keep_only(group[0].candidate, sorted(sentence.span for sentence in group)) for group in groups]
 
 
 def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -277,10 +276,9 @@ def _overlapping_indexes(
 ) -> range:
     """Return the indexes of the scored sentences that overlap the candidate's `sentence`."""
     begin, end = (candidate_span.start + at for at in sentence.span)
-    last = bisect_left(
-        sentences.boundaries, end, candidate_span.sentence_range.start, candidate_span.sentence_range.stop
-    )
-    return range(bisect_right(sentences.boundaries, begin, candidate_span.sentence_range.start, last) - 1, last)
+    own = candidate_span.sentence_range
+    last = bisect_left(sentences.boundaries, end, own.start, own.stop)
+    return range(bisect_right(sentences.boundaries, begin, own.start, last) - 1, last)
 
 
 def _facts(text: str) -> list[str]:
