@@ -250,9 +250,8 @@ def _config_with_limit(config: RetrievalConfig, similarity_top_k: int | None) ->
 
 
 def _combine_filters(own: Any, other: Any) -> Any:
-    return combine_filters(
-        own, other, "filters", "in the form of the retriever's own, which apply as well", and_filters
-    )
+    allowed = "in the form of the retriever's own, which apply as well"
+    return combine_filters(own, other, "filters", allowed, and_filters)
 
 
 def _with_index_store(
@@ -335,9 +334,8 @@ def current_search(retriever: BaseRetriever, filters: Any = None) -> VisibleSear
     if any(not _SEARCH_METHODS.isdisjoint(vars(kind)) for kind in derived):
         return None
     own_filters = retriever._filters  # noqa: SLF001
-    return VisibleSearch(
-        retriever, combine_filters(own_filters, filters, "retriever", _OTHER_FORM, and_filters, own_filters)
-    )
+    combined = combine_filters(own_filters, filters, "retriever", _OTHER_FORM, and_filters, own_filters)
+    return VisibleSearch(retriever, combined)
 
 
 def search_key(retriever: BaseRetriever, filters: Any = None) -> Any:
@@ -363,9 +361,8 @@ def configure_retriever(parameter: str, retriever: BaseRetriever, limit: int | N
         configured._similarity_top_k = limit  # noqa: SLF001
     if is_filter(filters):
         if not hasattr(configured, "_filters"):
-            allowed = (
-                f"one whose search takes filters, where a call has some; {type(configured).__name__} would ignore them"
-            )
+            ignoring = f"{type(configured).__name__} would ignore them"
+            allowed = f"one whose search takes filters, where a call has some; {ignoring}"
             raise ConfigError(parameter, allowed, retriever)
         own_filters = configured._filters  # noqa: SLF001
         configured._filters = combine_filters(own_filters, filters, parameter, _OTHER_FORM, and_filters, own_filters)  # noqa: SLF001

@@ -135,9 +135,8 @@ def check_conversation(given: object) -> None:
     Raises:
         ConfigError: `given` is neither a conversation, nor a function, nor None.
     """
-    if isinstance(given, type) or not (
-        given is None or isinstance(given, (MemoryConversation, Conversation)) or callable(given)
-    ):
+    is_known = given is None or isinstance(given, (MemoryConversation, Conversation)) or callable(given)
+    if isinstance(given, type) or not is_known:
         allowed = "a MemoryConversation(memory), a Conversation, or a function without arguments that returns one"
         raise ConfigError("conversation", allowed, given)
 

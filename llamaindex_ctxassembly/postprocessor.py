@@ -69,18 +69,15 @@ class AssembledNodes(NamedTuple):
     def build(cls, context: Context, nodes: Sequence[NodeWithScore] = ()) -> AssembledNodes:
         """Return the nodes of `context`, one per label, and the media among `nodes`, without an event."""
         payload = ContextPayload(add_media_notes(context, nodes))
-        media = [
-            NodeWithScore(node=hide_metadata(scored.node), score=scored.score) for scored in nodes if is_media(scored)
-        ]
+        own = filter(is_media, nodes)
+        media = [NodeWithScore(node=hide_metadata(scored.node), score=scored.score) for scored in own]
         return cls(payload, labeled_nodes(payload, [scored.node for scored in nodes]) + media)
 
     def emit_event(self) -> AssembledNodes:
         """Emit the event of this context to listeners, and return self."""
         if has_listeners(dispatcher):
-            payload = self.payload
-            dispatcher.event(
-                ContextAssembledEvent(query=payload.context.query, citations=payload.citations, trace=payload.trace)
-            )
+            query, citations, trace = self.payload.context.query, self.payload.citations, self.payload.trace
+            dispatcher.event(ContextAssembledEvent(query=query, citations=citations, trace=trace))
         return self
 
 

@@ -148,9 +148,8 @@ def _stream_text(response: StreamingResponse | AsyncStreamingResponse) -> str:
     if (text := getattr(answer, "text", response.response_txt)) is not None:
         return str(text)
     if isinstance(response, AsyncStreamingResponse):
-        raise InputError(
-            f"the response must be read first: write resolve(await response.get_response()), or {_READER_HINT}"
-        )
+        remedy = f"write resolve(await response.get_response()), or {_READER_HINT}"
+        raise InputError(f"the response must be read first: {remedy}")
     pieces: Any = response.response_gen
     if inspect.isgenerator(pieces) and inspect.getgeneratorstate(pieces) != inspect.GEN_CREATED:
         raise InputError(f"the text of the response was read from response_gen and is not kept: {_READER_HINT}")

@@ -153,9 +153,8 @@ class AnswerQueryEngine(BaseQueryEngine):
         self._parts = ChainParts(wrap_llm(llm, models), evidence, config, cache)
         self._mode, self._streaming = mode, streaming
         self._retriever = retriever
-        self._postprocessor = (
-            None if isinstance(evidence, ContextRetrieverEvidence) else evidence.filtered_postprocessor(None)
-        )
+        has_own = isinstance(evidence, ContextRetrieverEvidence)  # which assembles by itself
+        self._postprocessor = None if has_own else evidence.filtered_postprocessor(None)
 
     @classmethod
     def from_args(

@@ -80,9 +80,8 @@ def as_embeddings(embeddings: Any) -> Any:
         or hasattr(embeddings, "aembed_documents")
     ):
         return embeddings
-    raise ConfigError(
-        "embeddings", "a LlamaIndex embedding model, an object with embed_documents or a function", embeddings
-    )
+    allowed = "a LlamaIndex embedding model, an object with embed_documents or a function"
+    raise ConfigError("embeddings", allowed, embeddings)
 
 
 def text_model(llm: Any) -> Any:

@@ -86,9 +86,8 @@ def read_nodes(nodes: Iterable[NodeWithScore], keys: MetadataKeys) -> ReadResult
     none.
     """
     texts = [scored for scored in as_node_list(nodes) if not is_media(scored)]
-    return unpack_blocks(
-        [IncomingDocument(hit, scored.node.metadata) for scored in texts for hit in to_hits(scored, keys)], keys
-    )
+    incoming = [IncomingDocument(hit, scored.node.metadata) for scored in texts for hit in to_hits(scored, keys)]
+    return unpack_blocks(incoming, keys)
 
 
 def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
@@ -129,9 +128,8 @@ def _hidden_from_header(metadata: Any, hidden_from_model: frozenset[str], keys: 
     DoclingNodeParser excludes its raw metadata, which has the page and the file. And nodes that were assembled before
     exclude all their metadata, because their text has it already.
     """
-    if not hidden_from_model or (
-        type(metadata) is dict and "citation" in metadata and hidden_from_model >= metadata.keys()
-    ):
+    was_assembled = type(metadata) is dict and "citation" in metadata and hidden_from_model >= metadata.keys()
+    if was_assembled or not hidden_from_model:
         return frozenset()
     excluded = hidden_from_model - EXCLUDED_BY_READER if hidden_from_model >= EXCLUDED_BY_READER else hidden_from_model
     excluded = excluded - {*_EXCLUDED_BY_DOCLING, "origin"} if hidden_from_model >= _EXCLUDED_BY_DOCLING else excluded
@@ -188,9 +186,8 @@ def _facts_end(node: BaseNode, text: Any) -> int:
         at = len(text) - (end - start)
         before = text[: max(at, 0)]
     else:
-        before = (
-            text[: text.find("\n\n", len(_FACTS_HEADER) + 2) + 2] if text.startswith(f"{_FACTS_HEADER}\n\n") else ""
-        )
+        facts_end = text.find("\n\n", len(_FACTS_HEADER) + 2) + 2
+        before = text[:facts_end] if text.startswith(f"{_FACTS_HEADER}\n\n") else ""
     facts = before.removesuffix("\n\n").rpartition("\n\n")[2] if before.endswith("\n\n") else ""
     return len(before) if facts and all(line.count(" -> ") >= 2 for line in facts.split("\n")) else 0
 

@@ -89,9 +89,8 @@ def citation_templates(
 
     words = language_of(language)
     # A line of dashes ends the context: documents can't forge one. A chat engine puts its system prompt after it.
-    context_part, refine_part = (
-        f"{words.context}\n{name}\n\n{RULE}\n\n" for name in ("{context_str}", "{context_msg}")
-    )
+    names = ("{context_str}", "{context_msg}")
+    context_part, refine_part = (f"{words.context}\n{name}\n\n{RULE}\n\n" for name in names)
     draft = f"{words.draft} {{existing_answer}}"
     return CitationTemplates(
         text_qa=PromptTemplate(f"{rules()}\n\n{user_text('{context_str}')}", PromptType.QUESTION_ANSWER),

@@ -222,9 +222,8 @@ def _node_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str
     if ids := _named_ids(refs):
         queries.append({"node_ids": ids})
     if documents := _documents_to_search(refs):
-        one_of: list[MetadataFilter | MetadataFilters] = [
-            MetadataFilter(key=(*keys.lookup_id, "ref_doc_id")[0], value=document) for document in documents
-        ]
+        key = (*keys.lookup_id, "ref_doc_id")[0]
+        one_of: list[MetadataFilter | MetadataFilters] = [MetadataFilter(key=key, value=one) for one in documents]
         # Not every store knows OR.
         condition = FilterCondition.OR if len(one_of) > 1 else FilterCondition.AND
         queries.append({"node_ids": None, "filters": MetadataFilters(filters=one_of, condition=condition)})
@@ -304,9 +303,8 @@ def restrict_store(filters: MetadataFilters | None, store: Any) -> Any:
         return store
     if not _is_instance_of(store, "llamaindex_ctxassembly.stores.postgres", "PGVectorNeighbors"):
         return FilteredStore(store, filter_chunks=partial(filter_chunks, normalized))
-    return replace(
-        store, filter=normalized if store.filter is None else MetadataFilters(filters=[store.filter, normalized])
-    )
+    both = normalized if store.filter is None else MetadataFilters(filters=[store.filter, normalized])
+    return replace(store, filter=both)
 
 
 def is_pg_vector_store(vector_store: object) -> bool:

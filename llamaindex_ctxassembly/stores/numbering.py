@@ -131,13 +131,11 @@ def _relationships(
     for kind, index in zip(_LINKS, (number.index - 1, number.index + 1), strict=True):
         if (linked_id := ids.get((number.document_id, index))) is not None:
             is_same = related_id(node, kind) is not None and relationships[kind].node_id == linked_id
-            relationships[kind] = (
-                relationships[kind] if is_same else RelatedNodeInfo(node_id=linked_id, node_type=ObjectType.TEXT)
-            )
+            if not is_same:
+                relationships[kind] = RelatedNodeInfo(node_id=linked_id, node_type=ObjectType.TEXT)
     if related_id(node, NodeRelationship.SOURCE) != number.document_id:
-        relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(
-            node_id=number.document_id, node_type=ObjectType.DOCUMENT
-        )
+        source = RelatedNodeInfo(node_id=number.document_id, node_type=ObjectType.DOCUMENT)
+        relationships[NodeRelationship.SOURCE] = source
     return relationships
 
 
