@@ -287,8 +287,7 @@ def keep_storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
     return [
         ref
         for ref in refs
-        if all(map(is_storable, (ref.document_id, ref.chunk_id or "")))
-        and (ref.index is None or abs(ref.index) < 2**63)
+        if is_storable(f"{ref.document_id}{ref.chunk_id or ''}") and (ref.index is None or abs(ref.index) < 2**63)
     ]
 
 
