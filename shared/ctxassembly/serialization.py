@@ -258,7 +258,7 @@ def _load(data: Mapping[str, Any]) -> dict[str, Any]:
         "passages": tuple(_load_passage(passage, candidates) for passage in parts["passages"]),
         "keys": from_plain(MetadataKeys, data["keys"]),
         "hits": from_plain(tuple[RetrievedFragment, ...], [*hits]),
-        "sanitized": from_plain(bool, data.get("sanitized", False)),
+        "sanitized": from_plain(bool, data["sanitized"]),
     }
     # What is read later by a name has to be one.
     language_of(result["language"])
