@@ -235,8 +235,10 @@ class _Fetcher:
         self.fetched.complete_documents.update(name for name in lookup_ids if ChunkRef(name) in self._answered)
         around = ((ref.document_id, ref.around_offset) for ref in refs if ref.around_offset)
         offsets = {(document_id, offset.start, offset.section) for document_id, offset in around}
-        places = ((chunk.id, (chunk.lookup_id, chunk.start, chunk_section(chunk))) for chunk in self._known.values())
-        self.fetched.offset_answered.update(id_ for id_, place in places if place in offsets)
+        answered = (
+            chunk for chunk in self._known.values() if (chunk.lookup_id, chunk.start, chunk_section(chunk)) in offsets
+        )
+        self.fetched.offset_answered.update(chunk.id for chunk in answered)
 
 
 def _known_chunks(hits: Sequence[Chunk], admitted: AdmittedHits) -> tuple[Sequence[Chunk], dict[str, Chunk]]:

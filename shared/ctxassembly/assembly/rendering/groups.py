@@ -261,8 +261,9 @@ def _ranked_labels(
 
     A chunk without text of its own counts for the label before it, which contains it.
     """
-    passages = ((at, passage) for at, label in enumerate(labels) for passage in label.passages)
-    label_of = {piece.candidate.key: at for at, passage in passages for piece in passage}
+    label_of = {
+        piece.candidate.key: at for at, label in enumerate(labels) for passage in label.passages for piece in passage
+    }
     best: dict[int, tuple[int, ...]] = {}
     at = 0
     for candidate in candidates:

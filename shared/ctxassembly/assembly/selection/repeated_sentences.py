@@ -330,8 +330,9 @@ def _remove_runs(
         owner = texts[run.other_line].owners[run.other_start]
         assert owner is not None  # noqa: S101 - every kept sentence has an owner
         remaining = tuple((start - begin, end - begin) for start, end in kept)
-        left_out = (part for span in slices for part in subtract_spans(span, kept))
-        repeated.removed_spans[candidate.key] = tuple((start - begin, end - begin) for start, end in left_out)
+        repeated.removed_spans[candidate.key] = tuple(
+            (start - begin, end - begin) for span in slices for start, end in subtract_spans(span, kept)
+        )
         if any(candidate.chunk.text[start:end].strip() for start, end in remaining):
             reason = candidate.shortened_by or REPEATED
             repeated.forms[candidate.key] = candidate._replace(kept_spans=remaining, shortened_by=reason)
