@@ -16,7 +16,7 @@ from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig, recip
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
+from ctxassembly import AssemblyConfig, ChunkRef, Hit, MetadataKeys, assemble
 from ctxassembly.errors import ConfigError, InputError, NothingToJoinWarning
 from ctxassembly.testing import store_cases
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, PGVectorNeighbors
@@ -200,6 +200,17 @@ def test_json_may_hold_the_index_in_any_form_and_odd_values_beside_it(database: 
     neighbors = PGVectorNeighbors(database.store(kind, corpus))
     found = neighbors.fetch([ChunkRef("A", at) for at in range(9)])
     assert sorted(chunk.id for chunk in found) == ["c0", "c1", "c2", "c3", "c7"]
+
+
+def test_a_row_without_text_is_left_out_and_costs_no_other_row(database: Database) -> None:
+    neighbors = PGVectorNeighbors(database.store("old"))
+    with psycopg.connect(database.url.replace("+psycopg", "", 1)) as connection:
+        where = "cmetadata->>'document_id' = 'A' AND cmetadata->>'chunk_index' = '3'"
+        connection.execute(f"UPDATE langchain_pg_embedding SET document = NULL WHERE {where}")
+    config = AssemblyConfig(window=2, neighbors="unfiltered")
+    context = assemble([Hit(chunk) for chunk in chunks([document("A", 4)])], config, store=neighbors)
+    assert {decision.chunk_id for decision in context.trace.decisions} == {"A#2", "A#4", "A#5", "A#6"}
+    assert any("A#3" in note and "left out" in note for note in context.trace.notes), context.trace.notes
 
 
 @pytest.mark.parametrize("kind", ["json", "old"])
