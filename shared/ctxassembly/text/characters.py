@@ -48,7 +48,7 @@ def _character_kinds() -> NDArray[np.uint16]:
     characters = np.arange(_CHARACTERS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     kinds = np.zeros(_CHARACTERS + 1, dtype=np.uint16)
     for pattern, kind in (
-        (r"\w+", SPACED_WORD),
+        (rf"[^\W{UNSPACED}]+", SPACED_WORD),
         (f"[{UNSPACED}]+", UNSPACED_WORD),
         (r"\s+", SPACE),
         (r"\d+", NUMBER),
@@ -56,8 +56,6 @@ def _character_kinds() -> NDArray[np.uint16]:
     ):
         for run in re.finditer(pattern, characters):
             found = kinds[run.start() : run.end()]
-            if kind == UNSPACED_WORD:
-                found &= ~np.uint16(SPACED_WORD)
             if kind == MAY_BEGIN_WORD:  # "½" may begin a word, but is no letter
                 are_letters = run[0].isalpha() or [*map(str.isalpha, run[0])]
                 found |= np.where(are_letters, LETTER | MAY_CONTINUE, 0).astype(np.uint16)
@@ -128,6 +126,11 @@ class Characters:
         is_long = self.is_space[end]
         end[is_long] = self._long_space_ends[self._long_space_ends.searchsorted(at[is_long], side="right")]
         return end
+
+    def in_texts(self, places: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the offset of each of `places`, which ascend, in its own text, and how many of them each text has."""
+        counts: IntArray = np.diff(places.searchsorted(self.starts))
+        return places - np.repeat(self.starts[:-1], counts), counts
 
     def text_numbers(self, at: IntArray) -> IntArray:
         """Return the number of the text that each of `at` is in."""

@@ -41,10 +41,7 @@ from ctxassembly.text.sentence_rules import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    IntArray = NDArray[np.int64]
-    BoolArray = NDArray[np.bool_]
+    from ctxassembly.text.characters import BoolArray, IntArray
 
 _NEWLINE, _FULL_POINT, _BRACKET, _BLANK, _NO_BREAK_SPACE = map(ord, "\n.) \xa0")
 _COMMA, _SEMICOLON, _COLON, _HYPHEN = map(ord, ",;:-")

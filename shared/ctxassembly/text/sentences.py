@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from ctxassembly.data.chunks import Span
@@ -51,12 +51,11 @@ def sentence_spans_of(texts: Sequence[str]) -> list[list[Span]]:
     from ctxassembly.text.sentence_breaks import sentence_starts
 
     characters = Characters(texts)
-    starts = sentence_starts(characters)
-    bounds = pairwise(starts.searchsorted(characters.starts).tolist())
-    offsets = characters.starts.tolist()
+    offsets, counts = characters.in_texts(sentence_starts(characters))
+    left = iter(offsets.tolist())
     return [
-        [*pairwise([0, *(starts[first:end] - offset).tolist(), len(text)])] if text else []
-        for text, offset, (first, end) in zip(texts, offsets, bounds, strict=False)
+        [*pairwise([0, *islice(left, count), len(text)])] if text else []
+        for text, count in zip(texts, counts.tolist(), strict=True)
     ]
 
 

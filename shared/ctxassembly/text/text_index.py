@@ -24,8 +24,7 @@ from ctxassembly.text.words import PREFIX_LENGTH, normalize_with_offsets
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    IntArray = NDArray[np.int64]
-    BoolArray = NDArray[np.bool_]
+    from ctxassembly.text.characters import BoolArray, IntArray
 
 HEADING = re.compile("#{1,6} ")
 """The beginning of a heading. A section begins there, or after two blank lines."""
@@ -67,8 +66,8 @@ def _read_sentences(texts: Sequence[str]) -> Iterator[bytes]:
     """Yield the starts of the sentences of each of `texts`, as in its index."""
     characters = Characters(texts)
     starts = sentence_starts(characters)
-    counts = _counts(characters, starts)
-    encoded = 2 * (starts - np.repeat(characters.starts[:-1], counts)) + _begin_sections(characters, starts)
+    offsets, counts = characters.in_texts(starts)
+    encoded = 2 * offsets + _begin_sections(characters, starts)
     return _divide(encoded.astype(np.uint32), counts)
 
 
@@ -81,12 +80,6 @@ def _begin_sections(characters: Characters, starts: IntArray) -> BoolArray:
         begins_section[start] |= HEADING.match(characters.joined, start) is not None
     begin_sections: BoolArray = begins_section[starts]
     return begin_sections
-
-
-def _counts(characters: Characters, places: IntArray) -> IntArray:
-    """Return how many of `places`, which ascend, are in each of the texts."""
-    counts: IntArray = np.diff(places.searchsorted(characters.starts))
-    return counts
 
 
 def _divide(values: NDArray[np.integer], counts: IntArray) -> Iterator[bytes]:
@@ -109,12 +102,10 @@ def _read_words(texts: Sequence[str]) -> tuple[Iterator[bytes], Iterator[bytes]]
     normalized = [normalize_with_offsets(text) for text in texts]
     characters = Characters([text for text, _ in normalized])
     starts, keys = _word_keys(characters)
-    counts = _counts(characters, starts)
-    offsets = starts - np.repeat(characters.starts[:-1], counts)
-    for number, (_, changes) in enumerate(normalized):
+    offsets, counts = characters.in_texts(starts)
+    for (_, changes), end, count in zip(normalized, counts.cumsum().tolist(), counts.tolist(), strict=True):
         if changes:
-            end = counts[: number + 1].sum()
-            own = offsets[end - counts[number] : end]
+            own = offsets[end - count : end]
             own[:] = np.interp(own, *np.array(changes).T)
     return _divide(offsets.astype(np.uint32), counts), _divide(keys, counts)
 
