@@ -5,7 +5,6 @@ It runs after the budget: a copy may be removed only if the other one is in the 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -37,8 +36,6 @@ HASH_BYTES = 36
 """Bytes of a hash."""
 
 _FINGERPRINTS = TextCache[frozenset[int]](CACHE_BYTES, lambda pieces: getsizeof(pieces) + HASH_BYTES * len(pieces))
-_STOP = rf"(?:[.!?{FULL_STOPS}]|\n\n)"
-_STOP_TO_STOP = re.compile(rf"{_STOP}.*{_STOP}", re.DOTALL)
 _FULL_STOPS = [stop.encode() for stop in FULL_STOPS]
 _TO_FULL_STOPS = bytes.maketrans(b"!?", b"..")
 
@@ -48,8 +45,7 @@ def may_share_sentences(lines: Sequence[DocumentText]) -> list[int]:
     seen_fingerprints: set[int] = set()
     shared_fingerprints: set[int] = set()
     fingerprints: list[frozenset[int]] = []
-    for line in lines:
-        text = _without_cut_sentences(line)
+    for text in map(_kept_text, lines):
         cached = _FINGERPRINTS.get(text)
         fingerprints.append(_FINGERPRINTS.put(text, _fingerprints(text)) if cached is None else cached)
         shared_fingerprints |= seen_fingerprints & fingerprints[-1]
@@ -57,23 +53,17 @@ def may_share_sentences(lines: Sequence[DocumentText]) -> list[int]:
     return [at for at, own in enumerate(fingerprints) if not shared_fingerprints.isdisjoint(own)]
 
 
-def _without_cut_sentences(line: DocumentText) -> str:
-    """Return the text of `line` without the sentences that were cut out of it."""
-    if all(candidate.kept_spans is None for _, candidate in line.members):
-        return line.text
-    text = f".{line.text}."  # both ends are stops
-    spans = [(begin + start + 1, begin + end + 1) for begin, own in line.members for start, end in own.spans]
+def _kept_text(line: DocumentText) -> str:
+    """Return the kept text of `line`, with a stop wherever more than white space was cut out."""
+    text = line.text
+    spans = sorted([(begin + start, begin + end) for begin, own in line.members for start, end in own.spans])
     parts: list[str] = []
-    copied_to = kept_to = 0
-    for start, end in (*sorted(spans), (len(text), len(text))):
-        if start > kept_to:
-            # The text before the gap may end with the first stop.
-            before = copied_to + len(text[copied_to:kept_to].rstrip())
-            if match := _STOP_TO_STOP.search(text, max(before - 1, 0), start):
-                parts.append(text[copied_to : match.start()])
-                copied_to = match.end()
-        kept_to = max(kept_to, end)
-    return ".".join([*parts, text[copied_to:]])
+    kept_to = 0
+    for start, end in merge_spans(spans):
+        gap_text = text[kept_to:start]
+        parts += ("." if gap_text.strip() else gap_text, text[start:end])
+        kept_to = end
+    return "".join(parts)
 
 
 def _fingerprints(text: str) -> frozenset[int]:
