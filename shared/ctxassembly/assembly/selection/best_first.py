@@ -56,7 +56,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     """
     config, sentences, chars_per_token = relevance.config, relevance.relevant_sentences, relevance.chars_per_token
     document_ranks = {document_id: rank for rank, document_id in enumerate(_rank_documents(sentences))}
-    chars = sentences.lengths[sentences.included].cumsum()
+    chars = sentences.lengths[sentences.ranking.order[: len(sentences.included)]].cumsum()
     max_tokens = min(layout.max_tokens, layout.max_characters / chars_per_token)
     text_tokens = float(chars[-1:].sum()) / chars_per_token  # none if the conversation has all that is relevant
     if max_tokens < MIN_TOKENS or text_tokens < MIN_TEXT_TOKENS:

@@ -60,12 +60,11 @@ class TokenCosts(dict[int, float]):
 
     def __missing__(self, index: int) -> float:
         """Count or estimate the tokens of the sentence at `index`."""
-        sentences, cost = self._sentences, 0.0
-        if self._counter.additive:
-            start, end = sentences.token_start(index), sentences.token_start(index + 1)
-            cost = self._counter.count(sentences.text[start:end])
-        else:
+        sentences = self._sentences
+        if not self._counter.additive:
             cost = (sentences.boundaries[index + 1] - sentences.boundaries[index]) / self.chars_per_token
+        else:
+            cost = self._counter.count(sentences.text[sentences.token_start(index) : sentences.token_start(index + 1)])
         self[index] = cost
         return cost
 
@@ -105,14 +104,14 @@ class Companions(dict[int, tuple[int, ...]]):
         """Find the companions of the sentence at `index`."""
         found: tuple[int, ...] = ()
         if needed := self._needed(index):
-            all_needed, last = {*needed}, index
+            all_needed, last = needed, index
             for _ in range(MAX_COMPANIONS):
                 if not needed or needed[-1] <= last or not self._lines.introduces(needed[-1]):
                     break
                 last = needed[-1]
                 needed = self._needed(last)
-                all_needed.update(needed)
-            found = tuple([at for at in sorted(all_needed) if at != index and self._may_be_included[at]])
+                all_needed = sorted({*all_needed, *needed})
+            found = tuple([at for at in all_needed if at != index and self._may_be_included[at]])
         self[index] = found
         return found
 
@@ -268,8 +267,7 @@ def _add_companions(
     if not (own := companions[index]):
         return 0.0
     needed = {*own}.difference(picked, added)
-    apart_count = sum([abs(at - index) > len(needed) for at in needed])
-    cost = sum([costs[at] for at in needed]) + MARKER_COST * apart_count
+    cost = sum([costs[at] + MARKER_COST * (abs(at - index) > len(needed)) for at in needed])
     if cost <= free_tokens:
         added |= needed
         return cost
