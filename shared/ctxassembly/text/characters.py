@@ -94,6 +94,12 @@ class Characters:
         are_kind: BoolArray = self.kinds[places] & kind != 0
         return are_kind
 
+    def runs(self, kind: int) -> tuple[IntArray, IntArray]:
+        """Return where each run of characters of this kind begins and ends."""
+        are_kind = self.are(kind)
+        edges = (are_kind[1:] != are_kind[:-1]).nonzero()[0] + 1
+        return edges[::2].copy(), edges[1::2].copy()  # a copy without gaps is read faster
+
     @cached_property
     def is_space(self) -> BoolArray:
         """Whether each character is white space."""

@@ -266,21 +266,15 @@ def _next_words(characters: Characters, word: IntArray) -> tuple[BoolArray, Bool
 def _full_stop_breaks(characters: Characters, stopped: IntArray) -> _Breaks:
     """Return the full stops that need no white space after them, but for those in the runs at `stopped`."""
     full_stops = characters.are(FULL_STOP).nonzero()[0]
-    starts, _ = _runs(characters.are(STOP))
+    starts, _ = characters.runs(STOP)
     run = starts.searchsorted(full_stops, side="right") - 1
     is_last = np.append(run[1:] != run[:-1], True)
     at, end = starts[run[is_last]], full_stops[is_last] + 1
-    closing_starts, closing_ends = _runs(characters.are(CLOSING_MARK))
+    closing_starts, closing_ends = characters.runs(CLOSING_MARK)
     closing = closing_starts.searchsorted(end)
     end = np.where(np.append(closing_starts, 0)[closing] == end, np.append(closing_ends, 0)[closing], end)
     is_new = ~np.isin(at, stopped)
     return _Breaks(at[is_new], end[is_new], end[is_new] - 1, np.ones(np.count_nonzero(is_new), dtype=bool))
-
-
-def _runs(is_kind: BoolArray) -> tuple[IntArray, IntArray]:
-    """Return where each run of True begins and ends."""
-    edges = (is_kind[1:] != is_kind[:-1]).nonzero()[0] + 1
-    return edges[::2], edges[1::2]
 
 
 def _thai_blanks(characters: Characters) -> _Breaks:

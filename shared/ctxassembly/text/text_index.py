@@ -121,15 +121,14 @@ def _word_keys(characters: Characters) -> tuple[IntArray, IntArray]:
     In a script with spaces, a word is a run of letters and digits; in others every two adjacent characters are a word,
     and so is a single one.
     """
-    codes, kinds = characters.codes, characters.kinds & (SPACED_WORD | UNSPACED_WORD)
-    is_edge = kinds[1:] != kinds[:-1]
-    starts = (is_edge & (kinds[1:] > 0)).nonzero()[0] + 1
-    lengths = (is_edge & (kinds[:-1] > 0)).nonzero()[0] + 1 - starts
-    if (kinds == UNSPACED_WORD).any():
-        is_unspaced = kinds[starts] == UNSPACED_WORD
-        counts = np.where(is_unspaced, lengths - 1, 1).clip(min=1)
-        starts = np.repeat(starts - counts.cumsum() + counts, counts) + np.arange(counts.sum())
-        lengths = np.repeat(np.where(is_unspaced, lengths.clip(max=2), lengths), counts)
+    codes = characters.codes
+    starts, ends = characters.runs(SPACED_WORD)
+    is_unspaced = characters.are(UNSPACED_WORD)
+    if is_unspaced.any():
+        begins = (is_unspaced[1:-1] & (is_unspaced[2:] | ~is_unspaced[:-2])).nonzero()[0] + 1
+        starts = np.sort(np.append(starts, begins))
+        ends = np.sort(np.append(ends, begins + 1 + is_unspaced[begins + 1]))
+    lengths = ends - starts
     keys = codes.take(starts).astype(np.uint64)
     for distance in range(1, PREFIX_LENGTH):
         keys *= _MULTIPLIER
