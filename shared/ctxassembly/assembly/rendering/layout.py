@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
@@ -36,7 +36,7 @@ from ctxassembly.assembly.rendering.groups import (
     added_texts,
 )
 from ctxassembly.assembly.rendering.join import Joins
-from ctxassembly.assembly.rendering.measure import EMPTY_SIZE, PlacedRun, Typesetter
+from ctxassembly.assembly.rendering.measure import EMPTY_SIZE, GetTokenStarts, PlacedRun, Typesetter
 from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.rendering.render import Renderer
 from ctxassembly.config.assembly import AssemblyConfig
@@ -126,6 +126,10 @@ class Layout:
     def in_parts(self, parts: Parts) -> Layout:
         """Return the layout of nothing but the supplement, whose candidates will be read in `parts`."""
         return Layout(self.typesetter.in_parts(parts), self.token_count)
+
+    def cut_at(self, token_starts: GetTokenStarts) -> Layout:
+        """Return the same layout, whose text is counted between `token_starts`: most sentences were counted before."""
+        return replace(self, typesetter=self.typesetter.cut_at(token_starts))
 
     def label_numbers(self) -> list[int]:
         """Return the number of each label."""

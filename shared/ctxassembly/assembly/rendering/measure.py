@@ -6,7 +6,8 @@ layouts of one assembly share one typesetter and its caches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import DocumentText
@@ -60,6 +61,9 @@ from ctxassembly.wording.formats import FORMATS, shows_labels
 DIGITS_PER_TOKEN = 3
 """Digits of a number that make one token, in each of the encodings whose counts add up."""
 EMPTY_SIZE = Size()
+GetTokenStarts = Callable[[int, int, int], Iterable[int]]
+"""From the key of a candidate and a slice `[start:end]` of its chunk to where the tokens of sentences begin in the
+slice, relative to `start`."""
 
 
 def effective_order(config: AssemblyConfig, parts: Parts | None = None) -> Order:
@@ -133,7 +137,8 @@ class Typesetter:
         self.renderer = renderer
         self.get_rank: GetRank = parts.chunk_rank if parts is not None and parts.chunk_parts else rank_key
         """Ranks chunks by relevance."""
-        self._token_starts = (parts or Parts({})).token_starts
+        self.token_starts: GetTokenStarts = lambda *_: ()
+        """Where text is divided to be counted."""
         marker = counter.measure(PASSAGE_MARKER)
         self._marker_start = counter.measure(marker.prefix)
         self._marker_end = counter.measure(marker.suffix or "")
@@ -162,6 +167,12 @@ class Typesetter:
     def in_parts(self, parts: Parts) -> Typesetter:
         """Return the typesetter of the same config whose groups are divided into `parts`."""
         return Typesetter(self.renderer, self.counter, self.get_join, self._summaries, self._supplement_parts, parts)
+
+    def cut_at(self, token_starts: GetTokenStarts) -> Typesetter:
+        """Return the same typesetter, which counts text between `token_starts`."""
+        typesetter = copy(self)
+        typesetter.token_starts = token_starts
+        return typesetter
 
     def group_candidates(self, candidates: Iterable[Candidate]) -> dict[GroupKey, list[Candidate]]:
         """Return `candidates` by the key of the group that they would join or make, divided by part."""
@@ -338,7 +349,7 @@ class Typesetter:
         parts = self.renderer.passage(passage, is_first=is_first)
         # Cut between sentences, most of which were counted before.
         pieces = [
-            counter.measure(text, self._token_starts(candidate.key, start, end) if candidate else ())
+            counter.measure(text, self.token_starts(candidate.key, start, end) if candidate else ())
             for text, candidate, start, end in parts
         ]
         verbatim = sum(

@@ -7,7 +7,7 @@ Where a label is a chunk (`cite="chunk"`), chunks are in parts, not slices, so t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -30,9 +30,6 @@ class Parts:
     part has everything else."""
     sentence_parts: Mapping[int, int] = field(default_factory=dict)
     """The part of each scored sentence by its index; one that isn't here is in the last part."""
-    token_starts: Callable[[int, int, int], Iterable[int]] = lambda *_: ()
-    """Returns where the tokens of sentences begin inside the slice `[start:end]` of the chunk of the candidate with a
-    key, relative to `start`."""
     chunk_parts: Mapping[int, int] = field(default_factory=dict)
     """Where a label is a chunk: the part of each of the best chunks by candidate key; then there are no `spans`."""
 

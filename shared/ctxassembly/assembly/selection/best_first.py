@@ -60,7 +60,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     max_tokens = min(layout.max_tokens, layout.max_characters / chars_per_token)
     text_tokens = float(chars[-1:].sum()) / chars_per_token  # none if the conversation has all that is relevant
     if max_tokens < MIN_TOKENS or text_tokens < MIN_TEXT_TOKENS:
-        return Parts(document_ranks, token_starts=sentences.token_starts)
+        return Parts(document_ranks)
     included, companions = set(sentences.included), Companions(sentences)
     required_keys = relevance.required_keys
     whole = [span.sentence_range for span in sentences.candidate_spans if span.candidate.key in required_keys]
@@ -76,7 +76,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
         # A table that goes on in another chunk is read with it. The first chunk has a part of its own.
         undivided_keys = [key for key, own in best_chunks if undivided(own) >= own]
         chunk_parts = {key: min(place, 1) for place, key in enumerate(undivided_keys)}
-        return Parts(document_ranks, token_starts=sentences.token_starts, chunk_parts=chunk_parts)
+        return Parts(document_ranks, chunk_parts=chunk_parts)
     costs = TokenCosts(layout, sentences, chars_per_token)
     best = sentences.included[: int(chars.searchsorted(TRIED_LENGTHS * SENTENCE_TOKENS * chars_per_token)) + 1]
     first = undivided(pick_greedily(sentences, best, SENTENCE_TOKENS, costs, companions).indexes)
@@ -89,7 +89,7 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
         if sentences.lines.is_row(index):
             sentence_parts |= dict.fromkeys(set(companions[index]) - included, number)
     spans_by_part = _spans_by_part(sentences, sentence_parts, len(parts))
-    return Parts(document_ranks, spans_by_part, sentence_parts, sentences.token_starts)
+    return Parts(document_ranks, spans_by_part, sentence_parts)
 
 
 def _rank_documents(sentences: ScoredSentences) -> list[str]:

@@ -389,6 +389,7 @@ class PackResult(NamedTuple):
 def pack_sentences(layout: Layout, sentences: ScoredSentences, chars_per_token: float) -> PackResult | None:
     """Pack the best sentences that fit; None if none fits. `chars_per_token` is an initial guess."""
     best: PackResult | None = None
+    layout = layout.cut_at(sentences.token_starts)
     costs, companions = TokenCosts(layout, sentences, chars_per_token), Companions(sentences)
     free_tokens = layout.max_tokens - layout.token_count
     trial_tokens = min(float(free_tokens), layout.max_characters / chars_per_token)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from builders import candidate_of, count
-from ctxassembly import AssemblyConfig, Chunk
+from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
 from ctxassembly.assembly.rendering.excerpt import DocumentText
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
 from ctxassembly.assembly.scoring.features import score_sentences
@@ -43,3 +43,16 @@ def test_where_counts_do_not_add_up_it_is_a_guess_by_characters():
     costs = TokenCosts(layout, units, 5.0)
     lengths = [end - start for start, end in pairwise(units.boundaries)]
     assert [costs[place] for place in range(2)] == [length / 5 for length in lengths]
+
+
+@pytest.mark.parametrize("order", ["auto", "documents", "relevance"])
+def test_a_passage_is_not_counted_again_when_its_sentences_were(order: str, monkeypatch: pytest.MonkeyPatch):
+    text = " ".join(f"Before examination number {n} you may eat a light breakfast with tea." for n in range(40))
+    counter, counted = counter_for("cl100k_base"), list[str]()
+    original = counter._count
+    monkeypatch.setattr(counter, "_count", lambda text: counted.append(text) or original(text))
+    counter.clear_caches()
+    config = AssemblyConfig(max_tokens=400, granularity="sentence", order=order, encoding="cl100k_base")
+    context = assemble([Hit(Chunk("a", "A", text))], config, query="What may I eat before an examination?")
+    assert context.text.count("breakfast") > 10
+    assert not [part for part in counted if 1 < part.count("breakfast") < 40]  # all 40: the guess by the best hit
