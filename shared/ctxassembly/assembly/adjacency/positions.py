@@ -54,9 +54,9 @@ def merge_linked(hits: Sequence[Chunk], linked: Iterable[Chunk]) -> Mapping[str,
 
     Only documents of `hits` that name none are joined; `linked` are chunks that came to them by links.
     """
-    rank = {hit.document_id: at for at, hit in enumerate(hits) if has_no_document(hit)}
     if not any(hit.prev_id or hit.next_id for hit in hits if has_no_document(hit)):
         return {}
+    rank = {hit.document_id: at for at, hit in enumerate(hits) if has_no_document(hit)}
     # Union-find: each document leads to a better-ranked one until one leads to itself.
     leader = {document_id: document_id for document_id in rank}
 

@@ -116,32 +116,23 @@ def unverified_gaps(
 
     A store that has documents of one chunk finds the hit itself at its index; see `store_identity.py`.
     """
-    first = next(iter(_first_hits(hits)), None)
-    if returned_ids is None or returned_ids or first is None:
+    if returned_ids is None or returned_ids:
+        return None
+    first = next((hit for hit in hits if hit.index is not None), None)
+    if first is None:
         return None
     document = safe_repr(first.document_id, _ID_CHARS)
     fact = f"The store may lack document {document}, since it doesn't find the retrieved chunk {first.index} of it"
     return describe_problem("answer", fact, remedies)
 
 
-def _first_hits(hits: Iterable[Chunk]) -> list[Chunk]:
-    """Return the first hit of each document that has an index."""
-    found: dict[str, Chunk] = {}
-    for hit in hits:
-        if hit.index is not None:
-            found.setdefault(hit.document_id, hit)
-    return [*found.values()]
-
-
 def _missing_hit_proof(hits: Iterable[Chunk]) -> str | None:
     """Return the proof that the store misses a document: several hits are of it, and not even the first is found."""
-    hits = list(hits)
-    firsts = {hit.document_id: hit for hit in _first_hits(hits)}
+    first_indexes: dict[str, int] = {}
     for hit in hits:
-        first = firsts.get(hit.document_id)
-        if first is not None and hit.index is not None and hit.index != first.index:
-            chunks = f"chunks {first.index} and {hit.index} of document {safe_repr(hit.document_id, _ID_CHARS)}"
-            return f"{chunks} were retrieved, and it doesn't find chunk {first.index} either"
+        if hit.index is not None and hit.index != (first := first_indexes.setdefault(hit.document_id, hit.index)):
+            chunks = f"chunks {first} and {hit.index} of document {safe_repr(hit.document_id, _ID_CHARS)}"
+            return f"{chunks} were retrieved, and it doesn't find chunk {first} either"
     return None
 
 
@@ -173,16 +164,18 @@ def _hits_without_position(
     hits: Sequence[Chunk], returned_ids: Mapping[str, Collection[str]] | None, offset_answered: Collection[str]
 ) -> list[Chunk]:
     """Return the hits whose neighbors can't be determined, although they have some or may have some."""
-    linked = {chunk_id for hit in hits for chunk_id in (hit.prev_id, hit.next_id)}
-    unlinked = [hit for hit in hits if hit.index is None and not (hit.prev_id or hit.next_id or hit.id in linked)]
+    unlinked = [hit for hit in hits if hit.index is None and not (hit.prev_id or hit.next_id)]
     if not unlinked:
         return []
+    linked = {chunk_id for hit in hits for chunk_id in (hit.prev_id, hit.next_id)}
     hits_per_document = Counter(hit.document_id for hit in hits)
     ids: dict[str, set[str]] = defaultdict(set)
     for hit in hits:
         ids[hit.document_id].add(hit.id)
     result = []
     for hit in unlinked:
+        if hit.id in linked:
+            continue
         returned = None if returned_ids is None or hit.id in offset_answered else returned_ids.get(hit.document_id, ())
         can_be_sorted = offset_of(hit) is not None
         # Without an offset its order is unknown, among other hits as among other chunks that came. A store that was
