@@ -204,7 +204,7 @@ class _Fetcher:
             if not is_stored_hit and is_in_documents(chunk, documents)
         ]
         empty = [chunk for chunk in reply.empty if is_in_documents(chunk, documents)]
-        fetched.empty.extend(chunk for chunk in empty if access is None or access.allows(chunk))
+        fetched.empty += [chunk for chunk in empty if access is None or access.allows(chunk)]
         _add_new(near, self._known, fetched, access)
         # A whole document, or what is around an offset, has the hits in it anyway.
         wide_refs = [ref for ref in refs if ref.index is None and ref.chunk_id is None]
@@ -285,10 +285,10 @@ def _ask_store(
             reply.chunks.extend(usable)
             reply.empty.extend(blank)
             reply.refs.extend(batch)
-    any_came = reply.chunks or reply.empty
-    consequence = "what else was asked for came" if any_came else "the hits are kept without them"
-    reasons = dict.fromkeys(map(describe_error, reply.errors))
-    log.notes += (f"store: no neighbors ({reason}), {consequence}" for reason in reasons)
+    for reason in dict.fromkeys(map(describe_error, reply.errors)):
+        any_came = reply.chunks or reply.empty
+        consequence = "what else was asked for came" if any_came else "the hits are kept without them"
+        log.notes.append(f"store: no neighbors ({reason}), {consequence}")
     return reply
 
 
