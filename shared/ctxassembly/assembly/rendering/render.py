@@ -267,8 +267,6 @@ def _split_parts(
     text: str, replaced: Replacements, candidate: Candidate | None = None, start: int = 0
 ) -> list[RenderedPart]:
     """Return `text`, at `start` in the candidate's text, as verbatim parts with the replacements between."""
-    if not replaced:
-        return [RenderedPart(text, candidate, start, start + len(text))] if text else []
     parts: list[RenderedPart] = []
     copied_to = 0
     for at in sorted(replaced):
