@@ -325,14 +325,9 @@ def _select_best_alone(selection: Selection, log: TraceRecorder) -> Selection:
     return selection
 
 
-def _is_limited(selection: Selection, relevance: Relevance) -> bool:
-    """Return whether `min_relevance` decides what is left out, and not the budget alone."""
-    return bool(selection.relevance) and relevance.relevant_sentences.cutoff > EVERY_SENTENCE
-
-
 def _stopped_notes(selection: Selection, relevance: Relevance) -> Sequence[str]:
     """Return a note on what the next tokens would add, if `min_relevance` decides what is left out."""
-    if not _is_limited(selection, relevance):
+    if not selection.relevance or relevance.relevant_sentences.cutoff <= EVERY_SENTENCE:  # the budget alone decides
         return ()
     count, highest = relevance.relevant_sentences.next_below_cutoff(NEXT_TOKENS * relevance.chars_per_token)
     stopped = f"stopped at {selection.token_count:,} tokens"
