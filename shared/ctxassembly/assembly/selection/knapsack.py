@@ -71,8 +71,8 @@ class TokenCosts(dict[int, float]):
     def header_cost(self, document_id: str) -> float:
         """Return the tokens of a document's header and of the text around it."""
         if document_id not in self._header_costs:
-            candidates = (span.candidate for span in self._sentences.candidate_spans)
-            first = next(candidate for candidate in candidates if candidate.chunk.document_id == document_id)
+            spans = self._sentences.candidate_spans
+            first = next(candidate for candidate, *_ in spans if candidate.chunk.document_id == document_id)
             header_tokens = self._layout.header_tokens(first)
             self._header_costs[document_id] = header_tokens + DOCUMENT_OVERHEAD if header_tokens else 0.0
         return self._header_costs[document_id]
@@ -102,16 +102,17 @@ class Companions(dict[int, tuple[int, ...]]):
 
     def __missing__(self, index: int) -> tuple[int, ...]:
         """Find the companions of the sentence at `index`."""
-        found: tuple[int, ...] = ()
-        if needed := self._needed(index):
-            all_needed, last = needed, index
-            for _ in range(MAX_COMPANIONS):
-                if not needed or needed[-1] <= last or not self._lines.introduces(needed[-1]):
-                    break
-                last = needed[-1]
-                needed = self._needed(last)
-                all_needed = sorted({*all_needed, *needed})
-            found = tuple([at for at in all_needed if at != index and self._may_be_included[at]])
+        all_needed: Sequence[int] = ()
+        last = index
+        for _ in range(1 + MAX_COMPANIONS):
+            needed = self._lines.needed(last)
+            if needed is None:
+                needed = self._better_neighbor(last)
+            all_needed = sorted({*all_needed, *needed}) if all_needed else needed
+            if not needed or needed[-1] <= last or not self._lines.introduces(needed[-1]):
+                break
+            last = needed[-1]
+        found = tuple([at for at in all_needed if at != index and self._may_be_included[at]]) if all_needed else ()
         self[index] = found
         return found
 
@@ -132,15 +133,12 @@ class Companions(dict[int, tuple[int, ...]]):
         is_best = index in self._sentences.best(MAX_BEST)
         return is_best and not self._lines.introduces(index) and not self._lines.is_part(index)
 
-    def _needed(self, index: int) -> Sequence[int]:
-        needed = self._lines.needed(index)
-        return self._better_neighbor(index) if needed is None else needed
-
     def _better_neighbor(self, index: int) -> Sequence[int]:
         """Return the one of the two sentences next to it in the same chunk that has the higher score."""
-        flags = self._continues_in_chunk
-        neighbors = [index - 1] * flags[index] + [index + 1] * flags[index + 1]
-        return [max(neighbors, key=self._sentences.scores.__getitem__)] if len(neighbors) > 1 else neighbors
+        flags, scores = self._continues_in_chunk, self._sentences.scores
+        if flags[index] and flags[index + 1]:
+            return [index - 1 if scores[index - 1] >= scores[index + 1] else index + 1]
+        return [index - 1] * flags[index] + [index + 1] * flags[index + 1]
 
     @cached_property
     def _continues_in_chunk(self) -> Sequence[int]:
