@@ -204,7 +204,7 @@ def _stop_breaks(characters: Characters, lines: _Lines) -> tuple[_Breaks, BoolAr
 
 def _is_after_word(characters: Characters, at: IntArray, next_word: IntArray) -> BoolArray:
     """Return which of the full stops at `at` are surely no part of an abbreviation."""
-    before = np.maximum(at - np.arange(1, MIN_WORD_CHARS + 1)[:, None], 0)
+    before = at - np.arange(1, MIN_WORD_CHARS + 1)[:, None]  # below zero, they are in the padding
     kinds, next_kinds = characters.kinds[before], characters.kinds[next_word]
     is_letter = kinds & LETTER != 0
     # A shorter word has a vowel among its last letters, no stop inside, and no small letter follows.
