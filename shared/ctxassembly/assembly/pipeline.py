@@ -27,7 +27,7 @@ from ctxassembly.assembly.selection.best_first import MAX_PARTS
 from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.scorer import request_scores
 from ctxassembly.assembly.selection.select import select
-from ctxassembly.assembly.selection.supplement import render_supplement
+from ctxassembly.assembly.selection.supplement import RenderedSupplement, render_supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
@@ -101,12 +101,8 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
         yield from log.end(len(unsent.candidates), lambda: {ALREADY_SENT: len(candidates) - len(unsent.candidates)})
     if services.can_score:
         relevance = yield from request_scores(relevance, supplement, log)
-    config, result = yield from _select_with_labels(
-        call.conversation,
-        relevance,
-        (*all_candidates, *candidates),
-        lambda relevance: select(relevance, supplement, log),
-    )
+    citable = (*all_candidates, *candidates)
+    config, result = yield from _select_with_labels(call.conversation, relevance, citable, supplement, log)
     lineage.record_changes(result.candidates, result.shortened)
     lineage.record_duplicates(result.candidates, result.repeated_by, REPEATED)
 
@@ -177,7 +173,8 @@ def _select_with_labels(
     conversation: Conversation | None,
     relevance: Relevance,
     citable: Sequence[Candidate],
-    select_by: Callable[[Relevance], Generator[Request, Sequence[Any], Selection]],
+    supplement: RenderedSupplement,
+    log: TraceRecorder,
 ) -> Generator[Request, Sequence[Any], tuple[AssemblyConfig, Selection]]:
     """Return the selection and its config, whose first label is the next one of the `labels` of `conversation`, if any.
 
@@ -187,7 +184,7 @@ def _select_with_labels(
     """
     config = relevance.config
     if conversation is None or conversation.labels is None:
-        return config, (yield from select_by(relevance))
+        return config, (yield from select(relevance, supplement, log))
     is_per_document = config.enabled and config.cite == "document"
     max_labels = len({candidate.chunk.document_id if is_per_document else candidate.key for candidate in citable})
     max_labels *= MAX_PARTS if config.order == "auto" else 1
@@ -196,7 +193,7 @@ def _select_with_labels(
     config = replace(config, first_label=first)
     try:
         earlier = replace(relevance.earlier, max_label=end, label_step=1)
-        result = yield from select_by(replace(relevance, config=config, earlier=earlier))
+        result = yield from select(replace(relevance, config=config, earlier=earlier), supplement, log)
         used_end = max([first, *(number + 1 for number in result.layout.label_numbers())])
     finally:
         conversation.labels.release(used_end, end)
