@@ -136,12 +136,6 @@ class LabelRun:
         self.rendered: tuple[tuple[tuple[int, ...], bool, HeaderDetail], list[list[RenderedPart]]] | None = None
         """The blocks that were written last, and by which numbers, lead and header."""
 
-    def labels_with_summary(self, *, shows_summary: bool) -> Sequence[CitationBlock]:
-        """Its labels, the page summary in the first one if that is the first of its document."""
-        if not (shows_summary and self.summary and self.labels):
-            return self.labels
-        return [self.labels[0]._replace(summary=self.summary), *self.labels[1:]]
-
 
 def extend_group(
     key: GroupKey, group: DocumentGroup | None, new: Sequence[Candidate], relevance: tuple[int, int], get_join: GetJoin

@@ -84,16 +84,9 @@ def _best_in_passages(passages: Sequence[DocumentText]) -> Candidate:
     return min(map(_best_in_passage, passages), key=rank_key) if len(passages) > 1 else _best_in_passage(passages[0])
 
 
-def _sum_sizes(sizes: Sequence[Size]) -> Size:
-    return Size(*map(sum, zip(*sizes, strict=True))) if sizes else EMPTY_SIZE
-
-
 def _heading_text(renderer: Renderer, label: CitationBlock) -> str:
     parts, _ = renderer.heading(1, label)
     return "".join([part.text for part in parts])
-
-
-EMPTY_SPAN = TokenSpan("", 0, None, 0)
 
 
 class PlacedRun(NamedTuple):
@@ -107,8 +100,11 @@ class PlacedRun(NamedTuple):
 
     @property
     def rendered_labels(self) -> Sequence[CitationBlock]:
-        """Its labels as they are written here."""
-        return self.run.labels_with_summary(shows_summary=self.shows_summary)
+        """Its labels as they are written here: the page summary is in the first one."""
+        labels, summary = self.run.labels, self.run.summary
+        if not (self.shows_summary and summary and labels):
+            return labels
+        return [labels[0]._replace(summary=summary), *labels[1:]]
 
 
 class Typesetter:
@@ -149,7 +145,6 @@ class Typesetter:
         self._supplement_parts = supplement
         self.get_join = get_join
         self.supplement = counter.chain(counter.measure(part.text) for part in supplement)
-        self.closing = counter.chain((self.separator, self.supplement)) if supplement else EMPTY_SPAN
         # What a function of the caller's writes may depend on its label, a summary on the passage that leads.
         self._has_summary_once = not self.is_by_document or (parts is not None and parts.count > 1)
         scattered = summaries and self._has_summary_once
@@ -245,14 +240,10 @@ class Typesetter:
         number, with_summary = self._earlier.number_labels(self.config), set()
         placed_runs = []
         for run in arrange(runs, self.order, lambda run: run.sort_keys):
-            placed_runs.append(
-                PlacedRun(
-                    run,
-                    tuple(map(number, run.labels)),
-                    not (self._has_summary_once and run.sort_keys.document_id in with_summary),
-                )
-            )
-            with_summary.add(run.sort_keys.document_id)
+            document_id = run.sort_keys.document_id
+            shows_summary = not (self._has_summary_once and document_id in with_summary)
+            placed_runs.append(PlacedRun(run, tuple(map(number, run.labels)), shows_summary))
+            with_summary.add(document_id)
         return placed_runs
 
     def measure_all(self, groups: Iterable[DocumentGroup], detail: HeaderDetail) -> TokenSpan:
@@ -262,7 +253,8 @@ class Typesetter:
             pieces += (self.separator, self._measure_run(placed_run, detail))
         if not pieces:
             return self.supplement
-        return self.counter.chain((*pieces[1:], self.closing))
+        closing = (self.separator, self.supplement) if self._supplement_parts else ()
+        return self.counter.chain((*pieces[1:], *closing))
 
     def blocks(self, placed_run: PlacedRun, detail: HeaderDetail) -> list[list[RenderedPart]]:
         """Return the blocks of a run, as they are measured and then written: mostly the same ones."""
@@ -295,7 +287,7 @@ class Typesetter:
         if first is not last:
             sizes.append(self._passage_size(first, preamble, is_last=False)[0])
             sizes += [self._passage_size(passage, None, is_last=False)[0] for passage in passages[1:-1]]
-        total = _sum_sizes(sizes)
+        total = Size(*map(sum, zip(*sizes, strict=True)))
         return MeasuredGroup(total, separator_tokens, total.tokens - max(separator_tokens, 0))
 
     def _preamble(self, group: DocumentGroup, summary: str) -> str:
@@ -316,21 +308,18 @@ class Typesetter:
         if self.config.cite != "document":
             preamble, is_last = preamble or "", True
         key = (preamble, is_last)
-        if key not in passage.sizes:
+        known: tuple[Size, int] | None = passage.sizes.get(key)
+        if known is None:
             if self.config.cite == "document":
-                size, separator = self._block_size(passage.pieces, preamble, is_last=is_last)
+                previous = self._marker_end if preamble is None else self.counter.measure(preamble)
+                after = self.renderer.footer_parts(self._footer, passage.pieces) if is_last else None
+                size, separator = self._portion_size(previous, passage.pieces, after)
             else:
                 size, separator = self._labels_size(self._passage_labels(passage), preamble or "")
             if len({piece.candidate.key for piece in passage.pieces}) != len(passage.members):
                 size = size._replace(contained_count=1)
-            passage.sizes[key] = size, separator
-        cached: tuple[Size, int] = passage.sizes[key]
-        return cached
-
-    def _block_size(self, passage: tuple[TextPiece, ...], preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
-        previous = self._marker_end if preamble is None else self.counter.measure(preamble)
-        after = self.renderer.footer_parts(self._footer, passage) if is_last else None
-        return self._portion_size(previous, passage, after)
+            known = passage.sizes[key] = size, separator
+        return known
 
     def _labels_size(self, labels: Sequence[CitationBlock], summary: str) -> tuple[Size, int]:
         whole, separator = Size(), 0
