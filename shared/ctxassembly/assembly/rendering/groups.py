@@ -179,21 +179,20 @@ def label_runs(
     labels: Sequence[CitationBlock],
     *,
     summary: str,
-    get_source: Callable[[DocumentGroup], tuple[str, int | str | None]],
+    source_and_page: tuple[str, int | str | None],
     get_rank: GetRank | None,
 ) -> list[LabelRun]:
     """Return the runs of a document with `labels`.
 
-    `get_source` gives source and first page, by which some orders sort. `get_rank` ranks chunks; without it all labels
+    Some orders sort by `source_and_page`, its source and first page. `get_rank` ranks chunks; without it all labels
     make one run.
     """
-    source, page = get_source(group)
     ranked = _ranked_labels(group.candidates, labels, get_rank) if get_rank else [(labels, group.relevance)]
     runs = []
     for run_labels, relevance in ranked:
         # A beginning of a text that is cut may have nothing but blanks, and then no label.
         first = run_labels[0].passages[0][0].candidate if run_labels else group.candidates[0]
-        sort_keys = SortKeys(relevance, first.chunk.document_id, first.position, source, page)
+        sort_keys = SortKeys(relevance, first.chunk.document_id, first.position, *source_and_page)
         runs.append(LabelRun(run_labels, summary, sort_keys))
     return runs
 

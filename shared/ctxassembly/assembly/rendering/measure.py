@@ -360,7 +360,7 @@ class Typesetter:
                 group,
                 self._labels(group),
                 summary=self._summaries.get(group.document_id, ""),
-                get_source=self._source_and_page,
+                source_and_page=self._source_and_page(group),
                 get_rank=None if self.is_by_document else self.get_rank,
             )
         return group.runs
