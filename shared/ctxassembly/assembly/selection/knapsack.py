@@ -60,11 +60,11 @@ class TokenCosts(dict[int, float]):
 
     def __missing__(self, index: int) -> float:
         """Count or estimate the tokens of the sentence at `index`."""
-        sentences = self._sentences
-        if not self._counter.additive:
-            cost = (sentences.boundaries[index + 1] - sentences.boundaries[index]) / self.chars_per_token
-        else:
+        sentences, cost = self._sentences, 0.0
+        if self._counter.additive:
             cost = self._counter.count(sentences.text[sentences.token_start(index) : sentences.token_start(index + 1)])
+        else:
+            cost = (sentences.boundaries[index + 1] - sentences.boundaries[index]) / self.chars_per_token
         self[index] = cost
         return cost
 
