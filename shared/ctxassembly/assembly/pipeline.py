@@ -89,22 +89,21 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
         log.missing = stripped
         log.notes.append(stripped)
 
-    hits = tuple(candidate for candidate in candidates if not candidate.distance)
-    supplement = render_supplement(call.supplement, hits, query, config, counter)
+    supplement = render_supplement(call.supplement, candidates, query, config, counter)
     unsent = Unsent(candidates, {})
     relevance = Relevance(candidates, query, config, counter, joins)
     if call.conversation is not None:
         yield from log.begin("conversation", len(candidates))
         unsent, relevance = _leave_out_sent(call.conversation, relevance)
         config = relevance.config
-        lineage.record_changes(unsent.candidates, {})
+        lineage.record_forms(unsent.candidates)
         yield from log.end(len(unsent.candidates), lambda: {ALREADY_SENT: len(candidates) - len(unsent.candidates)})
     if services.can_score:
         relevance = yield from request_scores(relevance, supplement, log)
     citable = (*all_candidates, *candidates)
     config, result = yield from _select_with_labels(call.conversation, relevance, citable, supplement, log)
-    lineage.record_changes(result.candidates, result.shortened)
-    lineage.record_duplicates(result.candidates, result.repeated_by, REPEATED)
+    lineage.record_forms((*result.candidates, *result.shortened.values()))
+    lineage.record_duplicates(result.repeated_by, REPEATED)
 
     yield from log.begin("render", len(result.selected))
     rendered = _render(result, config, counter)

@@ -13,7 +13,7 @@ from typing import Any
 from ctxassembly.concurrency import lock
 from ctxassembly.config.assembly import MAX_FIRST_LABEL
 from ctxassembly.data.citations import Citation, ContextData, Source
-from ctxassembly.data.validation import check_int
+from ctxassembly.data.validation import check_int, check_type
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import from_plain, to_plain
@@ -227,14 +227,13 @@ class Conversation:
             raise InputError(f"a conversation must be as to_dict() gave it, got {safe_repr(data, 80)}") from error
 
 
-def given_conversation(given: Any) -> Conversation | None:
+def given_conversation(given: Conversation | None) -> Conversation | None:
     """Return the `conversation` of a call, if it is one, or None.
 
     Raises:
         InputError: it is something else.
     """
-    if not (given is None or isinstance(given, Conversation)):
-        raise InputError(f"conversation must be a Conversation or None, got {safe_repr(given)}")
+    check_type("conversation", given, Conversation)
     return given
 
 

@@ -55,6 +55,10 @@ class Range:
             return f"{noun} from {_plain(self.minimum)} to {_plain(self.maximum)}"
         return f"{noun} of at least {_plain(self.minimum)}" if self.minimum > -math.inf else noun
 
+    def rule(self, kind: type) -> Rule:
+        """Return the rule that a value is a number of `kind` in the range."""
+        return Rule(self.describe(kind), lambda value: self.accepts(kind, value))
+
     def accepts(self, kind: type, value: Any) -> bool:
         """Return True if `value` is of `kind`, finite and in the range."""
         if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)):
@@ -98,7 +102,7 @@ def _rule(hint: Any) -> Rule | None:
     if origin is Annotated:
         kind, mark = parts[0], parts[1]
         if isinstance(mark, Range):
-            return Rule(mark.describe(kind), lambda value: mark.accepts(kind, value))
+            return mark.rule(kind)
         if isinstance(mark, Choice):
             return Rule(one_of(mark.table), lambda value: isinstance(value, str) and value in mark.table)
         if isinstance(mark, NonBlank):
@@ -116,7 +120,7 @@ def _rule(hint: Any) -> Rule | None:
         is_whole = len(rules) == len(parts)
         return Rule(allowed, lambda value: any(rule.accepts(value) for rule in rules)) if is_whole else None
     if hint in (int, float):
-        return Rule(Range().describe(hint), lambda value: Range().accepts(hint, value))
+        return Range().rule(hint)
     if origin is None and isinstance(hint, type):
         allowed = {bool: "True or False", str: "a string", type(None): "None"}.get(hint, f"a {hint.__name__}")
         return Rule(allowed, lambda value: isinstance(value, hint))
@@ -137,7 +141,9 @@ def check_fields(record: Any, prefix: str = "") -> None:
         ConfigError: a value is out of its range.
     """
     for name, rule in field_rules(record.__class__).items():
-        _check(prefix + name, rule, getattr(record, name))
+        value = getattr(record, name)
+        if not rule.accepts(value):
+            raise _config_error(prefix + name, rule, value)
 
 
 def check_int(parameter: str, value: Any, minimum: int, maximum: float = math.inf) -> None:
@@ -146,8 +152,9 @@ def check_int(parameter: str, value: Any, minimum: int, maximum: float = math.in
     Raises:
         ConfigError: it is not.
     """
-    limits = Range(minimum, maximum)
-    _check(parameter, Rule(limits.describe(int), lambda value: limits.accepts(int, value)), value)
+    rule = Range(minimum, maximum).rule(int)
+    if not rule.accepts(value):
+        raise _config_error(parameter, rule, value)
 
 
 def check_positive(parameter: str, value: Any) -> None:
@@ -156,15 +163,15 @@ def check_positive(parameter: str, value: Any) -> None:
     Raises:
         ConfigError: it is not.
     """
-    limits = Range(above=0)
-    _check(parameter, Rule(limits.describe(float), lambda value: limits.accepts(float, value)), value)
-
-
-def _check(parameter: str, rule: Rule, value: Any) -> None:
+    rule = Range(above=0).rule(float)
     if not rule.accepts(value):
-        is_huge = isinstance(value, int) and value > MAX_INTEGER
-        hint = f": the most is {MAX_INTEGER:,}" if is_huge else _hint_for_number(parameter, rule, value)
-        raise ConfigError(parameter, rule.allowed, value, hint)
+        raise _config_error(parameter, rule, value)
+
+
+def _config_error(parameter: str, rule: Rule, value: Any) -> ConfigError:
+    is_huge = isinstance(value, int) and value > MAX_INTEGER
+    hint = f": the most is {MAX_INTEGER:,}" if is_huge else _hint_for_number(parameter, rule, value)
+    return ConfigError(parameter, rule.allowed, value, hint)
 
 
 def _hint_for_number(parameter: str, rule: Rule, value: Any) -> str:

@@ -242,16 +242,9 @@ class Lineage:
         self._current: dict[int, Candidate] = {}
         self._duplicates: dict[int, tuple[Candidate, Reason]] = {}
 
-    def record_change(self, before: Candidate, after: Candidate) -> Candidate:
-        """Record that `before` has become `after`, and return `after`."""
-        if before is not after:
-            self._current[after.key] = after
-        return after
-
-    def record_changes(self, candidates: Iterable[Candidate], forms: Mapping[int, Candidate]) -> None:
-        """Record the final form of each of `candidates`: the one in `forms`, by key, or the one given."""
-        for candidate in candidates:
-            self._current[candidate.key] = forms.get(candidate.key, candidate)
+    def record_forms(self, candidates: Iterable[Candidate]) -> None:
+        """Record the present forms of candidates."""
+        self._current |= {candidate.key: candidate for candidate in candidates}
 
     def merge_duplicates(
         self, candidates: Sequence[Candidate], original_of: Mapping[int, Candidate], why: Reason
@@ -259,20 +252,14 @@ class Lineage:
         """Record the copies among `candidates`; return the others with what they inherit. Both are best first."""
         if not original_of:
             return tuple(candidates)
-        self.record_duplicates(candidates, original_of, why)
-        originals = {candidate.key: candidate for candidate in candidates if candidate.key not in original_of}
-        return tuple(
-            self.record_change(originals[key], heir) for key, heir in inherit_ranks(candidates, original_of).items()
-        )
+        self.record_duplicates(original_of, why)
+        heirs = inherit_ranks(candidates, original_of)
+        self.record_forms(heirs)
+        return heirs
 
-    def record_duplicates(
-        self, candidates: Iterable[Candidate], original_of: Mapping[int, Candidate], why: Reason
-    ) -> None:
-        """Record the copies among `candidates`. Their originals inherit nothing."""
-        for candidate in candidates:
-            # The form as it came is enough: whoever reads a copy asks for the present form of its original.
-            if (original := original_of.get(candidate.key)) is not None:
-                self._duplicates[candidate.key] = (original, why)
+    def record_duplicates(self, original_of: Mapping[int, Candidate], why: Reason) -> None:
+        """Record copies by their keys, each with its original in any form. The originals inherit nothing."""
+        self._duplicates |= {key: (original, why) for key, original in original_of.items()}
 
     def duplicates(self) -> dict[int, tuple[Candidate, Reason]]:
         """Return for each copy, by key, the candidate that represents it in the end, and the reason.
@@ -292,8 +279,8 @@ class Lineage:
         return self._current.get(candidate.key, candidate)
 
 
-def inherit_ranks(candidates: Iterable[Candidate], original_of: Mapping[int, Candidate]) -> dict[int, Candidate]:
-    """Return the candidates that are kept, by key and best first, with what they inherit from their copies.
+def inherit_ranks(candidates: Iterable[Candidate], original_of: Mapping[int, Candidate]) -> tuple[Candidate, ...]:
+    """Return the candidates that are kept, best first, with what they inherit from their copies.
 
     A candidate gets the best score, and the rank and distance of the best, among itself and its copies. `candidates`
     are all of them, best first; `original_of` has the original of each copy.
@@ -301,10 +288,9 @@ def inherit_ranks(candidates: Iterable[Candidate], original_of: Mapping[int, Can
     groups: dict[int, list[Candidate]] = {}
     for candidate in candidates:
         groups.setdefault(original_of.get(candidate.key, candidate).key, []).append(candidate)
-    result: dict[int, Candidate] = {}
+    heirs: list[Candidate] = []
     for key, group in groups.items():
         first, representative = group[0], next(candidate for candidate in group if candidate.key == key)
         score = max((candidate.score for candidate in group if candidate.score is not None), default=None)
-        heir = representative._replace(rank=first.rank, distance=first.distance, score=score)
-        result[key] = representative if heir == representative else heir
-    return result
+        heirs.append(representative._replace(rank=first.rank, distance=first.distance, score=score))
+    return tuple(heirs)

@@ -6,6 +6,7 @@ repaired and noted, so that one bad row doesn't cost the answer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import CoroutineType
@@ -34,25 +35,6 @@ class AdmittedHits(NamedTuple):
     """All hits in their order, after repair."""
 
 
-class _Notes:
-    """Notes in order: of each kind the first few, and a count of the others."""
-
-    def __init__(self, subject: str) -> None:
-        self._subject = subject
-        self._notes: list[str] = []
-        self._counts: dict[str, int] = {}
-
-    def add(self, chunk: Chunk, issues: Iterable[Issue]) -> None:
-        for kind, note in issues:
-            self._counts[kind] = number = self._counts.get(kind, 0) + 1
-            if number <= MAX_SIMILAR_NOTES:
-                self._notes.append(f"{self._subject} {safe_repr(chunk.id, _ID_CHARS)}: {note}")
-
-    def all(self) -> tuple[str, ...]:
-        more = ((kind, alike - MAX_SIMILAR_NOTES) for kind, alike in self._counts.items() if alike > MAX_SIMILAR_NOTES)
-        return (*self._notes, *(f"{self._subject}s: {number:,} more notes on {kind}" for kind, number in more))
-
-
 def admit_hits(hits: Sequence[Hit]) -> AdmittedHits:
     """Candidates in the order of `hits`; their rank, and their key, is their position in the list.
 
@@ -64,7 +46,7 @@ def admit_hits(hits: Sequence[Hit]) -> AdmittedHits:
     usable: list[Candidate] = []
     empty: list[Candidate] = []
     admitted: list[Hit] = []
-    notes = _Notes("hit")
+    found: list[tuple[Chunk, Sequence[Issue]]] = []
     by_index: dict[tuple[str, int], str] = {}
     by_id: dict[str, str] = {}
     for rank, hit in enumerate(hits):
@@ -73,21 +55,21 @@ def admit_hits(hits: Sequence[Hit]) -> AdmittedHits:
         chunk, issues = sanitize_chunk(hit.chunk, rank)
         score, score_issues = sanitize_score(hit.score)
         if issues or score_issues:
-            notes.add(chunk, [*issues, *score_issues])
+            found.append((chunk, [*issues, *score_issues]))
         text = chunk.text
         # Two texts under one index, or one id, can't both be right. `adjacency/shared_ids.py` separates them.
         shares_id = by_id.setdefault(chunk.id, text) != text
         if chunk.index is not None and by_index.setdefault((chunk.document_id, chunk.index), text) != text:
             where = f"index {chunk.index} occurs twice in document {safe_repr(chunk.document_id, _ID_CHARS)}"
-            notes.add(chunk, (Issue("shared places", where),))
+            found.append((chunk, [Issue("shared places", where)]))
         elif shares_id:
-            notes.add(chunk, (Issue("shared ids", f"its id is another text's, too; this is hit {rank}"),))
+            found.append((chunk, [Issue("shared ids", f"its id is another text's, too; this is hit {rank}")]))
         if shares_id and issues and chunk.document_id == chunk.id and not hit.chunk.document_id:
             # Neither names its document, so each is one of its own, and the id can name only the first.
             chunk = replace(chunk, document_id=f"{chunk.id} (hit {rank})")
         (empty if not chunk.text or chunk.text.isspace() else usable).append(Candidate(rank, chunk, rank, score))
         admitted.append(hit if chunk is hit.chunk and score is hit.score else Hit(chunk, score))
-    return AdmittedHits(tuple(usable), tuple(empty), notes.all(), tuple(admitted))
+    return AdmittedHits(tuple(usable), tuple(empty), tuple(_describe("hit", found)), tuple(admitted))
 
 
 def admit_chunks(
@@ -105,7 +87,7 @@ def admit_chunks(
         raise _not_chunks_error(chunks)
     usable: list[Chunk] = []
     empty: list[Chunk] = []
-    notes = _Notes("neighbor")
+    found: list[tuple[Chunk, Sequence[Issue]]] = []
     others: list[Any] = []
     for at, chunk in enumerate(chunks):
         if not isinstance(chunk, Chunk):
@@ -115,12 +97,28 @@ def admit_chunks(
             continue
         sanitized, issues = sanitize_chunk(chunk, at)
         if issues:
-            notes.add(sanitized, issues)
+            found.append((sanitized, issues))
         (empty if not sanitized.text or sanitized.text.isspace() else usable).append(sanitized)
-    if others and not (usable or empty):
-        raise _not_chunks_error(others[0])
-    left_out = f"store: {len(others):,} of its answers are no chunks, left out; the first is "
-    return tuple(usable), tuple(empty), (*notes.all(), *(left_out + safe_repr(stranger) for stranger in others[:1]))
+    notes = _describe("neighbor", found)
+    if others:
+        if not (usable or empty):
+            raise _not_chunks_error(others[0])
+        first = safe_repr(others[0])
+        notes.append(f"store: {len(others):,} of its answers are no chunks, left out; the first is {first}")
+    return tuple(usable), tuple(empty), tuple(notes)
+
+
+def _describe(subject: str, found: Iterable[tuple[Chunk, Sequence[Issue]]]) -> list[str]:
+    """Return notes on the issues `found` in chunks: of each kind the first few, and a count of the others."""
+    notes: list[str] = []
+    counts: Counter[str] = Counter()
+    for chunk, issues in found:
+        for kind, note in issues:
+            counts[kind] += 1
+            if counts[kind] <= MAX_SIMILAR_NOTES:
+                notes.append(f"{subject} {safe_repr(chunk.id, _ID_CHARS)}: {note}")
+    more = [(kind, number - MAX_SIMILAR_NOTES) for kind, number in counts.items() if number > MAX_SIMILAR_NOTES]
+    return [*notes, *[f"{subject}s: {number:,} more notes on {kind}" for kind, number in more]]
 
 
 def _not_chunks_error(value: object) -> InputError:

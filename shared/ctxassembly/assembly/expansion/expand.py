@@ -75,10 +75,8 @@ def expand_hits(
     yield from log.begin("expand", len(unique_hits))
     positioned, neighbors = yield from _add_neighbors(unique_hits, admitted, config, policy, log)
     yield from log.end(len(positioned) + len(neighbors))
-    usable = (
-        *(lineage.record_change(before, after) for before, after in zip(unique_hits, positioned, strict=True)),
-        *neighbors,
-    )
+    lineage.record_forms(positioned)
+    usable = (*positioned, *neighbors)
     # Neighbors bring copies of their own.
     if neighbors and config.dedup != "none":
         yield from log.begin("dedup", len(usable))
@@ -163,12 +161,14 @@ def _separate_unstored(hits: Sequence[Chunk], fetched: FetchedChunks, config: As
     If two texts have one id, the store tells which of them it holds. The others may be of several collections.
     """
     unstored_ids = {id(hit) for hit in fetched.unstored_hits if is_in_documents(hit, fetched.known_documents)}
-    taken, contested = {hit.document_id for hit in hits}, contested_documents(hits) if unstored_ids else set()
-    separated = []
-    for hit in hits:
-        own = renumber_document(hit, 1, taken) if id(hit) in unstored_ids else hit
-        separated.append(without_adjacency(own) if own is not hit and hit.document_id in contested else own)
-    return [*disambiguate_documents(separated, lambda hit: MetadataAccess(config).signature(hit)[0])]
+    if unstored_ids:
+        taken, contested = {hit.document_id for hit in hits}, contested_documents(hits)
+        separated = [renumber_document(hit, 1, taken) if id(hit) in unstored_ids else hit for hit in hits]
+        hits = [
+            without_adjacency(own) if own is not hit and hit.document_id in contested else own
+            for hit, own in zip(hits, separated, strict=True)
+        ]
+    return [*disambiguate_documents(hits, lambda hit: MetadataAccess(config).signature(hit)[0])]
 
 
 def _merge_linked_documents(hits: list[Chunk], fetched: FetchedChunks) -> list[Chunk]:

@@ -159,9 +159,8 @@ class _Fetcher:
 
     def next_refs(self) -> tuple[ChunkRef, ...]:
         """Return the references of the next round trip; none if nothing is left to ask for."""
-        wanted: tuple[ChunkRef, ...] = ()
-        if not self._requested:  # all around an index is known beforehand
-            wanted = index_refs(self._hits, self._policy.window, self._known.values())
+        # All around an index is known beforehand.
+        wanted = () if self._requested else index_refs(self._hits, self._policy.window, self._known.values())
         if self._without_index:
             absent = {ref.chunk_id for ref in self._answered if ref.chunk_id} - self._known.keys()
             wanted += link_refs(

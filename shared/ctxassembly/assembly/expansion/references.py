@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter
 
 from ctxassembly.assembly.adjacency.hierarchy import missing_relatives
 from ctxassembly.assembly.adjacency.positions import chunk_section, page_key
@@ -159,11 +159,11 @@ def score_neighbors(
             by_position.setdefault(position - steps, []).append((abs(steps), hit))
     heads = far_heads(hits, chunks, positions)
     decays = [decay**steps for steps in range(max(window, MAX_CHUNKS) + 1)]
-    found: list[tuple[int, int, str, int, Candidate]] = []
+    found: list[Candidate] = []
     for key, chunk in chunks:
         document_id = chunk.document_id
         position = positions[document_id, chunk.id]
-        nearby = near[document_id].get(position, []) if document_id in near else []
+        nearby = near.get(document_id, {}).get(position, [])
         if key in heads:
             nearby = [*heads[key], *nearby]
         if access is not None and nearby:
@@ -178,6 +178,6 @@ def score_neighbors(
                 score = score * decays[steps] if score > 0 else score
                 best = score if best is None or score > best else best
         if nearest is not None:
-            distance, rank = max(nearest[0], 1), nearest[1]
-            found.append((distance, rank, document_id, position, Candidate(key, chunk, rank, best, distance, position)))
-    return tuple(entry[4] for entry in sorted(found, key=itemgetter(0, 1, 2, 3)))
+            steps, rank = nearest
+            found.append(Candidate(key, chunk, rank, best, max(steps, 1), position))
+    return tuple(sorted(found, key=attrgetter("distance", "rank", "chunk.document_id", "position")))

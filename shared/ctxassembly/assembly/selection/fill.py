@@ -148,16 +148,15 @@ def _fill_sequentially(
     exclusions: dict[int, Exclusion] = {}
     shortened: dict[int, Candidate] = {}
     for number, item in enumerate(items):
+        added_tokens = round(_text_length(item) / chars_per_token)  # an item isn't rendered only to be counted
         if not layout.is_empty and layout.max_tokens - layout.token_count < END_SHARE * layout.max_tokens:
-            exclusions |= _exclusions(item, round(_text_length(item) / chars_per_token), ())
+            exclusions |= _exclusions(item, added_tokens, ())
             continue
         if not only_partial and layout.might_fit(item):
             if layout.fits(item):
                 layout = layout.with_candidates(item)
                 continue
             added_tokens = layout.token_count_with(item) - layout.token_count
-        else:  # not rendered only to count what it would have added
-            added_tokens = round(_text_length(item) / chars_per_token)
         fitted: Sequence[Candidate] = ()
         if layout.is_empty and not number and len(item) == 1:
             fitted = shorten_best(layout, item[0], policy)
@@ -166,17 +165,11 @@ def _fill_sequentially(
         exclusions |= _exclusions(item, added_tokens, {rest.key for rest in fitted})
         if fitted:
             layout = layout.with_candidates(fitted)
-            shortened |= _shortened_forms(item, fitted)
+            shortened |= {rest.key: rest for rest in fitted if rest not in item}
         elif layout.is_empty and not only_partial:
             break  # the best item is never replaced by a lesser one: its parts are next
         only_partial = only_partial or stop_at_overflow
     return FillResult(layout, exclusions, shortened)
-
-
-def _shortened_forms(item: Sequence[Candidate], fitted: Sequence[Candidate]) -> dict[int, Candidate]:
-    """Return the candidates in `fitted` that are shorter than in `item`, by key."""
-    whole = {candidate.key: candidate for candidate in item}
-    return {rest.key: rest for rest in fitted if rest is not whole[rest.key]}
 
 
 def _exclusions(item: Sequence[Candidate], tokens: int, selected_keys: Container[int]) -> dict[int, Exclusion]:

@@ -66,12 +66,12 @@ def supplement_from_retrieval(retrieved: Retrieved) -> Supplement | None:
 
 def render_supplement(
     supplement_input: str | Supplement | None,
-    hits: Sequence[Candidate],
+    candidates: Sequence[Candidate],
     query: str | None,
     config: AssemblyConfig,
     counter: TokenCounter,
 ) -> RenderedSupplement:
-    """Render `supplement_input` next to `hits`, best first: cut to its cap at a sentence, or suppressed by the gate.
+    """Render `supplement_input` next to `candidates`, best first: cut to its cap, or suppressed by the gate.
 
     Raises:
         InputError: `supplement_input` is neither text nor a Supplement.
@@ -84,6 +84,7 @@ def render_supplement(
     text = str.__str__(supplement.text).strip()
     if not text:
         return RenderedSupplement()
+    hits = [candidate for candidate in candidates if candidate.is_hit]
     if not supplement.force and (reason := _gate_reason(hits, query, config)):
         return RenderedSupplement(notes=(f"supplement: suppressed, {reason}",))
     return _truncate_to_cap(text, EVIDENCE_DIVISOR if hits else 1, config, counter)
