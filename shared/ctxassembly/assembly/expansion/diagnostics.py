@@ -107,17 +107,11 @@ def _pages_as_documents(hits: Iterable[Chunk], keys: MetadataKeys) -> tuple[str,
     return None
 
 
-def unverified_gaps(
-    hits: Sequence[Chunk],
-    returned_ids: Mapping[str, Collection[str]] | None,
-    remedies: Mapping[Problem, str] | None = None,
-) -> str | None:
-    """Return a note if it is unknown whether `hits` lack neighbors: each may be its document's only chunk.
+def unverified_gaps(hits: Sequence[Chunk], remedies: Mapping[Problem, str] | None = None) -> str | None:
+    """Return a note on `hits` near which the store has nothing: each may be its document's only chunk.
 
     A store that has documents of one chunk finds the hit itself at its index; see `store_identity.py`.
     """
-    if returned_ids is None or returned_ids:
-        return None
     first = next((hit for hit in hits if hit.index is not None), None)
     if first is None:
         return None
@@ -149,12 +143,8 @@ def stripped_indentation(candidates: Iterable[Candidate], get_join: GetJoin) -> 
     return None
 
 
-def unstored_hits_warning(
-    unstored: Sequence[Chunk], total: int, remedies: Mapping[Problem, str] | None = None
-) -> str | None:
-    """Return the message that says which hits the store doesn't hold; None if there are no such `unstored`."""
-    if not unstored:
-        return None
+def unstored_hits_warning(unstored: Sequence[Chunk], total: int, remedies: Mapping[Problem, str] | None = None) -> str:
+    """Return the message that says that the store doesn't hold `unstored`, which are some of the `total` hits."""
     which = f"{len(unstored):,} of {pluralize(total, 'retrieved chunk')}"
     first = safe_repr(unstored[0].id, _ID_CHARS)
     return describe_problem("hit", f"The store doesn't contain {which} (first: {first})", remedies)

@@ -143,14 +143,15 @@ def _fetch_neighbors(
     returned_ids = fetched.returned_ids if policy.window and not fetched.is_incomplete else None
     if returned_ids and not policy.is_filtered and not fetched.has_others and missing_neighbor(chunks) is not None:
         returned_ids = {}  # under a filter all that is next to the hits may belong to others
-    all_hits = [hit.chunk for hit in admitted.candidates]
-    if not returned_ids and len(chunks) < len(all_hits) and missing_neighbor(chunks, all_hits) is None:
+    hits = admitted.candidates
+    if not returned_ids and len(chunks) < len(hits) and missing_neighbor(chunks, [hit.chunk for hit in hits]) is None:
         returned_ids = None  # they are adjacent only to copies and other hits, which are not requested from the store
-    unstored = unstored_hits_warning(fetched.unstored_hits, len(chunks), policy.remedies)
-    lack = unstored or diagnose(chunks, config.keys, returned_ids, fetched.offset_answered, policy.remedies)
+    lack = diagnose(chunks, config.keys, returned_ids, fetched.offset_answered, policy.remedies)
+    if fetched.unstored_hits:  # the cause of whatever else is lacking
+        lack = unstored_hits_warning(fetched.unstored_hits, len(chunks), policy.remedies)
     log.notes += [lack] if lack else []  # a failure of the store is noted already, with its whole message
     log.missing = "\n".join(filter(None, (lack, fetched.failure))) or None
-    if log.missing is None and (doubt := unverified_gaps(chunks, returned_ids, policy.remedies)) is not None:
+    if log.missing is None and returned_ids == {} and (doubt := unverified_gaps(chunks, policy.remedies)) is not None:
         log.notes.append(doubt)
     return fetched
 

@@ -138,40 +138,38 @@ def subtract_spans(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
 def _kept_pieces(line: DocumentText) -> tuple[TextPiece, ...]:
     """Return the kept slices of the line as pieces, without blank lines before them and white space after them."""
     text = line.text
-    kept: list[tuple[int, Candidate, int, str, int]] = []  # a slice without its end, after a separator
-    ends: list[int] = []
+    kept: list[tuple[int, TextPiece]] = []  # each after the beginning of its chunk in the line
+    kept_to = 0
     for begin, end, candidate, chunk_start, shared_chars in _kept_slices(line):
         start, separator = begin, ""
-        if ends and ends[-1] < start:
-            gap_text = text[ends[-1] : start]
+        if kept and kept_to < start:
+            gap_text = text[kept_to:start]
             if gap_text.isspace():
                 separator = "\n" if "\n" in gap_text else " "
             else:  # text is left out: white space on both sides of it gives way to the marker
                 start += _leading_blank_length(gap_text, text[start:end])
-                _strip_end(kept, ends, text)
-                separator = gap_marker(text, ends[-1], start) if ends else ""
+                kept_to = _strip_end(kept)
+                separator = gap_marker(text, kept_to, start) if kept else ""
         if start < end:
-            kept.append((start, candidate, chunk_start, separator, shared_chars))
-            ends.append(end)
-    _strip_end(kept, ends, text)
-    pieces = [
-        TextPiece(candidate, start - chunk_start, end - chunk_start, separator, shared_chars)
-        for (start, candidate, chunk_start, separator, shared_chars), end in zip(kept, ends, strict=True)
-    ]
+            piece = TextPiece(candidate, start - chunk_start, end - chunk_start, separator, shared_chars)
+            kept.append((chunk_start, piece))
+            kept_to = end
+    _strip_end(kept)
+    pieces = [piece for _, piece in kept]
     if pieces and (blank := blank_lines_length(pieces[0].text)):
         pieces[0] = pieces[0]._replace(start=pieces[0].start + blank)
     return tuple(pieces)
 
 
-def _strip_end(kept: list[tuple[int, Candidate, int, str, int]], ends: list[int], text: str) -> None:
-    """Strip the white space at the end of what is `kept`, and remove the slices at the end that have nothing else."""
+def _strip_end(kept: list[tuple[int, TextPiece]]) -> int:
+    """Strip the white space at the end of what is `kept`, pieces of nothing else included; return the new end."""
     while kept:
-        start = kept[-1][0]
-        ends[-1] = start + len(text[start : ends[-1]].rstrip())
-        if ends[-1] > start:
-            return
-        kept.pop()
-        ends.pop()
+        chunk_start, piece = kept.pop()
+        if stripped := piece.text.rstrip():
+            end = piece.start + len(stripped)
+            kept.append((chunk_start, piece._replace(end=end)))
+            return chunk_start + end
+    return 0
 
 
 def blank_lines_length(text: str) -> int:

@@ -26,18 +26,17 @@ class Joins:
 
     def __init__(self, config: AssemblyConfig) -> None:
         self._config = config
-        # By the identity of chunks, which are kept alive.
-        self._found: dict[tuple[int, int, bool], Join | None] = {}
-        self._chunks: dict[int, Chunk] = {}
+        # By identity, which is fast; each entry holds its chunks, so that no identity is given out twice.
+        self._found: dict[tuple[int, int, bool], tuple[Chunk, Chunk, Join | None]] = {}
 
     def __call__(self, first: Chunk, second: Chunk, is_adjacent: bool) -> Join | None:
         """Return the joint at which `second` continues `first`; None if there is a gap between them."""
         key = (id(first), id(second), is_adjacent)
         if key not in self._found:
-            self._chunks[id(first)], self._chunks[id(second)] = first, second
             config = self._config
-            self._found[key] = find_join(first, second, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
-        return self._found[key]
+            join = find_join(first, second, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
+            self._found[key] = first, second, join
+        return self._found[key][2]
 
 
 def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, max_chars: int | None) -> Join | None:

@@ -14,7 +14,7 @@ from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.tables import raise_tables
 from ctxassembly.assembly.scoring.titles import raise_linked
 from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, WEIGHTS, Weights
-from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.assembly import AssemblyConfig, Granularity
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import has_flag
 from ctxassembly.tokens.counter import TokenCounter
@@ -37,10 +37,20 @@ class Relevance:
     earlier: Earlier = NOTHING_EARLIER
     """What the conversation has of their documents."""
 
-    @property
+    @cached_property
     def decides(self) -> bool:
         """True if the words of the query decide when not everything fits, and not the rank alone."""
         return self.config.granularity != "document" and self.config.is_query_aware(self.query)
+
+    @cached_property
+    def granularity(self) -> Granularity:
+        """The finest granularity that may be needed."""
+        return self.config.effective_granularity(self.query)
+
+    @property
+    def has_competing_candidates(self) -> bool:
+        """True if the candidates compete individually, those outside the window included."""
+        return self.config.has_competing_candidates(self.query)
 
     @cached_property
     def required_keys(self) -> frozenset[int]:
@@ -69,7 +79,7 @@ class Relevance:
     def relevant_sentences(self) -> ScoredSentences:
         """The `sentences` with the cutoff of `min_relevance`; without it if the budget excludes more than it would."""
         config, sentences, offered = self.config, self._scored_sentences, self.sentences
-        if not config.has_competing_candidates(self.query):
+        if not self.has_competing_candidates:
             sentences, offered = sentences.within(config.window), offered.within(config.window)
         if config.fill or not self.candidates:
             return offered

@@ -40,7 +40,6 @@ def fill_by_relevance(
     layout: Layout,
     candidates: Sequence[Candidate],
     relevance: Relevance,
-    granularity: Granularity,
     policy: ShortenPolicy,
 ) -> FillResult:
     """Add what fits of `candidates`, most relevant first by their sentences in `relevance`.
@@ -48,8 +47,8 @@ def fill_by_relevance(
     `granularity` is the finest that may be used; `auto` uses a coarser one where the room allows.
     """
     config, sentences = layout.config, relevance.relevant_sentences.restricted_to(candidates)
-    chars_per_token, unit, too_long = relevance.chars_per_token, granularity, None
-    if config.granularity == "auto" and granularity == "sentence" and sentences.cutoff == EVERY_SENTENCE:
+    chars_per_token, unit, too_long = relevance.chars_per_token, relevance.granularity, None
+    if config.granularity == "auto" and unit == "sentence" and sentences.cutoff == EVERY_SENTENCE:
         room = min((layout.max_tokens - layout.token_count) * chars_per_token, config.max_characters or math.inf)
         unit = pick_granularity([len(candidate.text) for candidate in candidates], room)
     if unit == "sentence" and (packed := pack_sentences(layout, sentences, chars_per_token)):
@@ -59,7 +58,8 @@ def fill_by_relevance(
     ranked, below_cutoff = _rank(candidates, sentences, in_passages=unit == "passage")
     if too_long:
         ranked = [too_long, *(candidate for candidate in ranked if candidate.key != too_long.key)]
-    result = fill(layout, ranked, "chunk" if granularity == "sentence" else granularity, policy)
+    granularity = "chunk" if relevance.granularity == "sentence" else relevance.granularity
+    result = fill(layout, ranked, granularity, policy)
     excluded = {candidate.key: Exclusion(BELOW_CUTOFF, layout.text_tokens(candidate)) for candidate in below_cutoff}
     return result._replace(exclusions=excluded | result.exclusions)
 

@@ -114,7 +114,7 @@ def _fill_level(
     if granularity == "passage" and not (taken_count or only_partial or policy.rank_sentences):
         # If the best passage were dropped whole, only lesser ones would be included.
         queue = [*([candidate] for candidate in items[0]), *items[1:]]
-    stop_at_overflow = policy.stop_at_overflow or granularity == "document"
+    stop_at_overflow = layout.config.overflow != "skip" or granularity == "document"
     return _fill_sequentially(
         layout,
         queue,

@@ -55,10 +55,9 @@ def select(
 ) -> Generator[Request, Sequence[Any], Selection]:
     """Select from the candidates of `relevance`, best first, what fits next to `supplement`."""
     config, candidates = relevance.config, relevance.candidates
-    granularity = config.effective_granularity(relevance.query)
     yield from log.begin("budget", len(candidates))
     selection = _fill_next_to_supplement(relevance, supplement)
-    if config.compress == "llm" and granularity != "sentence":
+    if config.compress == "llm" and relevance.granularity != "sentence":
         selection = yield from _compress_and_fill(selection, relevance, log)
     log.notes += (*selection.notes, *selection.supplement.notes)
     if not selection.selected and not _has_enough_earlier(selection, relevance):
@@ -67,7 +66,7 @@ def select(
     log.notes += _cut_best_notes(selection)
     yield from log.end(len(selection.selected), partial(_outcome, selection))
     removes_repeats = config.enabled and config.dedup_sentences and config.dedup != "none"
-    if removes_repeats and granularity != "document" and selection.header_detail is HeaderDetail.FULL:
+    if removes_repeats and relevance.granularity != "document" and selection.header_detail is HeaderDetail.FULL:
         yield from log.begin("repeats", len(selection.selected))
         trimmed = remove_repeated(selection, relevance.required_keys)
         if is_changed := trimmed is not selection:
@@ -139,7 +138,7 @@ def _lost_required(selection: Selection, relevance: Relevance) -> set[int]:
     best = {candidate.key for candidate in relevance.candidates[:1]}
     cut = {own.key for own in selection.candidates if own.kept_spans is not None and own.shortened_by != ALREADY_SENT}
     cut |= selection.shortened.keys()
-    whole = required if relevance.config.effective_granularity(relevance.query) == "sentence" else best | required
+    whole = required if relevance.granularity == "sentence" else best | required
     return ((best | required) & selection.exclusions.keys()) | (whole & cut)
 
 
@@ -158,7 +157,7 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
     ):
         return _add_better_outside_window(replace(empty, layout=layout.with_candidates(in_window)), relevance)
     outside: dict[int, Exclusion] = {}
-    if not config.has_competing_candidates(relevance.query):  # of what is outside only headers of tables are used
+    if not relevance.has_competing_candidates:  # of what is outside only headers of tables are used
         outside = {own.key: Exclusion(OUTSIDE_WINDOW, 0) for own in others if own.distance > config.window}
         others = in_window
     prefiltered = drop_weak(layout, others, _compression_ranker(relevance, with_others=True))
@@ -185,10 +184,9 @@ def _add_better_outside_window(selection: Selection, relevance: Relevance) -> Se
     outside = {candidate.key for candidate in candidates if candidate.distance > config.window}
     if not outside:
         return selection
-    can_compete = config.has_competing_candidates(relevance.query)
+    can_compete = relevance.has_competing_candidates
     better = relevance.sentences.outside_window_better(candidates, config.window) if can_compete else []
-    policy = ShortenPolicy(overflow=config.overflow, min_chunk_tokens=config.min_chunk_tokens)
-    result = fill(selection.layout, better, "chunk", policy)
+    result = fill(selection.layout, better, "chunk", ShortenPolicy())
     worse = dict.fromkeys(outside - {candidate.key for candidate in better}, Exclusion(OUTSIDE_WINDOW, 0))
     return _with_result(selection, result._replace(exclusions=worse | result.exclusions), relevance)
 
@@ -220,19 +218,11 @@ def _fill(
     model_excerpts: Mapping[int, Candidate] = MappingProxyType({}),
 ) -> FillResult:
     """Add what fits of `candidates`, by relevance if the query decides, else in their order."""
-    config = relevance.config
-    policy = ShortenPolicy(
-        overflow=config.overflow,
-        may_shorten_hits=config.may_shorten_hits,
-        min_chunk_tokens=config.min_chunk_tokens,
-        model_excerpts=model_excerpts,
-        rank_sentences=_compression_ranker(relevance),
-        rank_best_hit=sentence_ranker(relevance) if relevance.decides else None,
-    )
-    granularity = config.effective_granularity(relevance.query)
+    rank_best_hit = sentence_ranker(relevance) if relevance.decides else None
+    policy = ShortenPolicy(model_excerpts, _compression_ranker(relevance), rank_best_hit)
     if relevance.decides and candidates:
-        return fill_by_relevance(layout, candidates, relevance, granularity, policy)
-    return fill(layout, candidates, granularity, policy)
+        return fill_by_relevance(layout, candidates, relevance, policy)
+    return fill(layout, candidates, relevance.granularity, policy)
 
 
 def _with_result(selection: Selection, result: FillResult, relevance: Relevance) -> Selection:

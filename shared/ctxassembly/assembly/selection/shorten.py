@@ -18,7 +18,6 @@ from typing import NamedTuple
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
-from ctxassembly.config.assembly import Overflow
 from ctxassembly.data.candidates import Candidate, CandidateSpan, HeaderDetail, Shortening
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.lines import TextLines
@@ -297,13 +296,8 @@ HEADER_DIVISOR = 4
 
 
 class ShortenPolicy(NamedTuple):
-    """Rules for an item that doesn't fit."""
+    """The excerpts and the rankings by which an item that doesn't fit is shortened."""
 
-    overflow: Overflow = "skip"
-    """Continue with the next item, stop, or include the beginning of the item and stop."""
-    may_shorten_hits: bool = False
-    """True if the beginning of a hit is included in any case."""
-    min_chunk_tokens: int = 0
     model_excerpts: Mapping[int, Candidate] = MappingProxyType({})
     """The excerpts that a model made of candidates, by key: used first if they fit."""
     rank_sentences: SentenceRanker | None = None
@@ -311,19 +305,13 @@ class ShortenPolicy(NamedTuple):
     rank_best_hit: SentenceRanker | None = None
     """Ranks the sentences of the best chunk, if that doesn't fit."""
 
-    @property
-    def stop_at_overflow(self) -> bool:
-        """True if filling ends at the first item that doesn't fit."""
-        return self.overflow != "skip"
-
 
 def shorten_item(layout: Layout, item: Sequence[Candidate], policy: ShortenPolicy) -> Sequence[Candidate]:
     """Return the part of `item` that fits in `layout`; empty if none does or it is too short."""
-    if (fitted := _compress_item(layout, item, policy)) or not (
-        policy.overflow == "truncate" or (policy.may_shorten_hits and item[0].is_hit)
-    ):
+    fitted, config = _compress_item(layout, item, policy), layout.config
+    if fitted or not (config.overflow == "truncate" or (config.may_shorten_hits and item[0].is_hit)):
         return fitted
-    return _truncate_to_fit(layout, item[0], policy)
+    return _truncate_to_fit(layout, item[0])
 
 
 def shorten_best(layout: Layout, best: Candidate, policy: ShortenPolicy) -> Sequence[Candidate]:
@@ -373,12 +361,12 @@ def _compress_item(layout: Layout, item: Sequence[Candidate], policy: ShortenPol
     return fit_excerpt(policy.rank_sentences(forms), layout.fits)
 
 
-def _truncate_to_fit(layout: Layout, candidate: Candidate, policy: ShortenPolicy) -> Sequence[Candidate]:
+def _truncate_to_fit(layout: Layout, candidate: Candidate) -> Sequence[Candidate]:
     """Return as many of the candidate's first sentences as fit in `layout`; empty if they say too little."""
-    text = candidate.text
+    text, continues = candidate.text, layout.config.overflow == "skip"
     first_character = truncate(candidate, len(text) - len(text.lstrip()) + 1, "budget")
     free_tokens = layout.max_tokens - layout.token_count
-    if free_tokens < MIN_CUT_TOKENS and not policy.stop_at_overflow:
+    if free_tokens < MIN_CUT_TOKENS and continues:
         return ()
     if not layout.might_fit([first_character]):
         return ()  # mostly there is no room even for another header
@@ -400,6 +388,6 @@ def _truncate_to_fit(layout: Layout, candidate: Candidate, policy: ShortenPolicy
     fitted = trials[end]
     tokens = layout.text_tokens(fitted[0])
     # If filling continues, the text must take at least half of what it adds: others may use the room.
-    if not policy.stop_at_overflow and tokens * 2 < layout.token_count_with(fitted) - layout.token_count:
+    if continues and tokens * 2 < layout.token_count_with(fitted) - layout.token_count:
         return ()
-    return fitted if tokens >= MIN_CUT_FACTOR * policy.min_chunk_tokens else ()
+    return fitted if tokens >= MIN_CUT_FACTOR * layout.config.min_chunk_tokens else ()
