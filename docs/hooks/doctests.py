@@ -1,11 +1,12 @@
-"""What the reference shows of the code: examples in docstrings as blocks of code, and no methods that are ours alone.
+"""What the reference shows of the code: public names, examples in docstrings as blocks of code, no internal methods.
 
-mkdocstrings knows examples only below a heading of their own.
+mkdocstrings knows examples only below a heading of their own, and public names only where `__all__` is a list.
 """
 
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from typing import Any
 
 import griffe
@@ -23,6 +24,14 @@ _EXAMPLE = re.compile(r"^(?P<indent> *)>>> .*?(?=\n\s*\n|\Z)", re.MULTILINE | re
 
 class Doctests(griffe.Extension):
     """A fence around each run of lines that begins with `>>>`, up to the next blank line; internal methods hidden."""
+
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """List the public names of packages that import them on first use, as their stub files say."""
+        modules = [pkg]
+        for module in modules:
+            modules += module.modules.values()
+            if module.is_init_module and "lazy_names" in module.members:
+                module.exports = import_module(module.path).__all__
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Fence the examples of a module, a class, a function or an attribute."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import pkgutil
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -27,28 +29,31 @@ def _with_guesses(value: Any) -> Any:
     return value
 
 
-def lazy_names(
-    package: str,
-    homes: Mapping[str, str],
-    *,
-    base: Extra | None = None,
-    extras: Mapping[str, Extra] = MappingProxyType({}),
-) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__all__`, `__getattr__` and `__dir__` of `package`.
+def _modules_by_name(package: str) -> dict[str, str]:
+    """Return the module that each public name of `package` is imported from, as its stub file says."""
+    stub = pkgutil.get_data(package, "__init__.pyi") or b""
+    imports = [statement for statement in ast.parse(stub).body if isinstance(statement, ast.ImportFrom)]
+    return {alias.name: str(statement.module) for statement in imports for alias in statement.names}
 
-    `homes` has the public names by module, separated by spaces; a module that is itself public has no names. `base` is
-    the extra that the package needs, None for a package of the base install; `extras` has the extras of the modules
-    that need another one. `dir`, and so `help`, shows what is installed. So does `__all__`, so that `import *` works in
-    every install; in a package of the base install it leaves out all names that need an extra.
+
+def lazy_names(
+    package: str, *, base: Extra | None = None, extras: Mapping[str, Extra] = MappingProxyType({})
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__all__`, `__getattr__` and `__dir__` of `package`, whose public names its `__init__.pyi` imports.
+
+    `base` is the extra that the package needs, None for a package of the base install; `extras` has the extras of the
+    modules that need another one. `dir`, and so `help`, shows what is installed. So does `__all__`, so that `import *`
+    works in every install; in a package of the base install it leaves out all names that need an extra.
+
+    Lazy names in a stub file: SPEC 1 of Scientific Python.
     """
-    modules = {name: module for module, names in homes.items() for name in names.split()}
-    public_modules = {module.rpartition(".")[2]: module for module, names in homes.items() if not names}
+    modules = _modules_by_name(package)
 
     def get_name(name: str) -> Any:
-        if name in public_modules:
-            return import_module(public_modules[name])
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if modules[name] == package:  # a module of it that is public itself
+            return import_module(f"{package}.{name}")
         try:
             return _with_guesses(getattr(import_module(modules[name]), name))
         except ModuleNotFoundError as error:
@@ -63,10 +68,10 @@ def lazy_names(
     def installed_names() -> list[str]:
         from ctxassembly.errors import is_installed
 
-        needed = {module: extra for module in homes if (extra := extras.get(module, base))}
+        needed = {module: extra for module in modules.values() if (extra := extras.get(module, base))}
         missing = {module for module, extra in needed.items() if not is_installed(*extra.modules)}
-        return sorted(name for name, module in {**modules, **public_modules}.items() if module not in missing)
+        return sorted(name for name, module in modules.items() if module not in missing)
 
-    public = installed_names() if base else sorted(public_modules.keys() | modules.keys())
-    names = [name for name in public if base or modules.get(name) not in extras]
+    public = installed_names() if base else sorted(modules)
+    names = [name for name in public if base or modules[name] not in extras]
     return names, get_name, lambda: sorted({*vars(sys.modules[package]), *installed_names()})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from ctxassembly.errors import missing_extra
 from ctxassembly.lazy import lazy_names
@@ -16,11 +15,4 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra(error, __name__, "postgres", ("greenlet", "sqlalchemy")) from error
 
-if TYPE_CHECKING:
-    from ctxassembly.stores.postgres.index import PostgresIndex
-    from ctxassembly.stores.postgres.taxonomy import read_taxonomy
-
-    __all__ = ["PostgresIndex", "read_taxonomy"]
-else:
-    _HOMES = {"index": "PostgresIndex", "taxonomy": "read_taxonomy"}
-    __all__, __getattr__, __dir__ = lazy_names(__name__, {f"{__name__}.{room}": of for room, of in _HOMES.items()})
+__all__, __getattr__, __dir__ = lazy_names(__name__)

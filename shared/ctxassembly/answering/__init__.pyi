@@ -1,0 +1,13 @@
+from ctxassembly.answering.answer import Answer as Answer
+from ctxassembly.answering.answer import AnswerPiece as AnswerPiece
+from ctxassembly.answering.answer import AnswerStep as AnswerStep
+from ctxassembly.answering.answer import Quality as Quality
+from ctxassembly.answering.answer import TokenUsage as TokenUsage
+from ctxassembly.answering.answer import total_usage as total_usage
+from ctxassembly.answering.requests import AskModel as AskModel
+from ctxassembly.answering.requests import Exchange as Exchange
+from ctxassembly.answering.requests import ModelReply as ModelReply
+from ctxassembly.config.answering import AnswerConfig as AnswerConfig
+from ctxassembly.config.answering import Intent as Intent
+from ctxassembly.config.answering import Mode as Mode
+from ctxassembly.data.retrieval import QueryUnderstanding as QueryUnderstanding

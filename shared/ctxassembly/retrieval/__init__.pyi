@@ -1,0 +1,15 @@
+from ctxassembly.config.retrieval import Boost as Boost
+from ctxassembly.data.requests import FindTerms as FindTerms
+from ctxassembly.data.requests import SearchChunks as SearchChunks
+from ctxassembly.data.retrieval import Explanation as Explanation
+from ctxassembly.data.retrieval import QueryVocabulary as QueryVocabulary
+from ctxassembly.data.retrieval import RetrievalTrace as RetrievalTrace
+from ctxassembly.data.retrieval import RetrievedChunk as RetrievedChunk
+from ctxassembly.data.retrieval import ScoredChunk as ScoredChunk
+from ctxassembly.data.retrieval import Step as Step
+from ctxassembly.data.retrieval import TermStats as TermStats
+from ctxassembly.retrieval.search import Question as Question
+from ctxassembly.retrieval.taxonomy import ListRule as ListRule
+from ctxassembly.retrieval.taxonomy import Node as Node
+from ctxassembly.retrieval.taxonomy import Relation as Relation
+from ctxassembly.retrieval.taxonomy import Taxonomy as Taxonomy
