@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import SentContext, merge_citations
+from ctxassembly.conversations.sent import SentContext, merge_citations
 from ctxassembly.data.citations import Citation, Source
 from ctxassembly.errors import InputError
 from ctxassembly.parameter_names import guess_names
