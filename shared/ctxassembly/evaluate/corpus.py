@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
+from ctxassembly.cached_property import cached_property
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import InputError
 from ctxassembly.evaluate.meter import Borders, DocumentSpan, Meter, without_blanks

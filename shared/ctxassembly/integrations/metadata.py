@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from ctxassembly.answering.answer import Answer
 from ctxassembly.answering.cache import HiddenFilter
 from ctxassembly.answering.requests import Exchange, Search
 from ctxassembly.assembly.selection.supplement import SupplementInput
+from ctxassembly.cached_property import cached_property
 from ctxassembly.context import Context
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context
 from ctxassembly.data.chunks import Hit

@@ -7,12 +7,13 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from builders import hits_of, standing, words_of
-from ctxassembly import AssemblyConfig, Conversation, Labels, MemoryStore, aassemble, assemble
+from ctxassembly import AssemblyConfig, Chunk, Conversation, Hit, Labels, MemoryStore, aassemble, assemble
 from ctxassembly.errors import InputError
 from ctxassembly.runtime.driver import adrive
 
@@ -264,6 +265,25 @@ def test_event_loops_one_after_the_other_and_at_once_share_the_thread():
     assert texts() == [expected] * 5
     with ThreadPoolExecutor(4) as pool:
         assert [text for found in pool.map(lambda _: texts(), range(4)) for text in found] == [expected] * 20
+
+
+def test_threads_assemble_while_a_counter_of_another_thread_works():
+    hits = [Hit(Chunk(f"a#{at}", "a", f"Text {at} is on water. Drink it {at} times.", at)) for at in range(10)]
+
+    def assemble_with(count: Callable[[str], int]) -> str:
+        return assemble(hits, AssemblyConfig(encoding=count, max_tokens=40), query="water").text
+
+    def count_words(text: str) -> int:
+        return len(text.split())
+
+    expected = assemble_with(count_words)
+    with ThreadPoolExecutor(1) as other_thread:
+
+        def count(text: str) -> int:
+            assert other_thread.submit(assemble_with, count_words).result(60) == expected
+            return count_words(text)
+
+        assert assemble_with(count) == expected
 
 
 async def test_stages_are_told_on_the_loop_and_in_the_callers_context():

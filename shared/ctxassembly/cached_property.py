@@ -1,0 +1,25 @@
+"""A property that is computed on first use and then kept in its object, without a lock.
+
+In Python 3.10 and 3.11 `functools.cached_property` holds one lock for all objects of a class while it computes. There a
+slow tokenizer of one caller would hold up the assemblies of all other threads, and a process that is forked meanwhile
+would wait for ever. Python 3.12 dropped the lock: at worst two threads compute the same value.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, TypeVar
+
+T = TypeVar("T")
+
+
+class cached_property(functools.cached_property[T]):  # noqa: N801 - named as the one that it replaces
+    """`functools.cached_property` of Python 3.12 and later."""
+
+    if not TYPE_CHECKING:  # the base class has the types
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            value = instance.__dict__[self.attrname] = self.func(instance)
+            return value
