@@ -30,7 +30,7 @@ from ctxassembly.assembly.selection.select import select
 from ctxassembly.assembly.selection.supplement import RenderedSupplement, render_supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Conversation
+from ctxassembly.conversations.conversation import Conversation, Labels
 from ctxassembly.conversations.messages import given_above_note
 from ctxassembly.data.candidates import (
     ALREADY_SENT,
@@ -100,8 +100,11 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
         yield from log.end(len(unsent.candidates), lambda: {ALREADY_SENT: len(candidates) - len(unsent.candidates)})
     if services.can_score:
         relevance = yield from request_scores(relevance, supplement, log)
-    citable = (*all_candidates, *candidates)
-    config, result = yield from _select_with_labels(call.conversation, relevance, citable, supplement, log)
+    if call.conversation is None or call.conversation.labels is None:
+        result = yield from select(relevance, supplement, log)
+    else:
+        labels, citable = call.conversation.labels, (*all_candidates, *candidates)
+        config, result = yield from _select_with_labels(labels, relevance, citable, supplement, log)
     lineage.record_forms((*result.candidates, *result.shortened.values()))
     lineage.record_duplicates(result.repeated_by, REPEATED)
 
@@ -169,25 +172,23 @@ def _with_earlier(
 
 
 def _select_with_labels(
-    conversation: Conversation | None,
+    labels: Labels,
     relevance: Relevance,
     citable: Sequence[Candidate],
     supplement: RenderedSupplement,
     log: TraceRecorder,
 ) -> Generator[Request, Sequence[Any], tuple[AssemblyConfig, Selection]]:
-    """Return the selection and its config, whose first label is the next one of the `labels` of `conversation`, if any.
+    """Return the selection and its config, whose first label is the next one of `labels`.
 
     A header is longer or shorter by its number, so the numbers are needed before the selection and their count is
     known only after it: as many as could be used are reserved, and the rest is released. `citable` are all forms of the
     candidates: a document id that two texts share is one before expansion and may be two after it.
     """
     config = relevance.config
-    if conversation is None or conversation.labels is None:
-        return config, (yield from select(relevance, supplement, log))
     is_per_document = config.enabled and config.cite == "document"
     max_labels = len({candidate.chunk.document_id if is_per_document else candidate.key for candidate in citable})
     max_labels *= MAX_PARTS if config.order == "auto" else 1
-    used_end = first = conversation.labels.reserve(max_labels, config.first_label)
+    used_end = first = labels.reserve(max_labels, config.first_label)
     end = first + max_labels
     config = replace(config, first_label=first)
     try:
@@ -195,7 +196,7 @@ def _select_with_labels(
         result = yield from select(replace(relevance, config=config, earlier=earlier), supplement, log)
         used_end = max([first, *(number + 1 for number in result.layout.label_numbers())])
     finally:
-        conversation.labels.release(used_end, end)
+        labels.release(used_end, end)
     return config, result
 
 

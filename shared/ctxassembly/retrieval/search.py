@@ -56,9 +56,9 @@ class RetrievalRecorder(Stages):
         ids = tuple(one.chunk.id for one in after)
         if is_noted:
             self.steps.append(Step(cast(StepName, self.name), self.chunks_in, ids, self.lap()))
-        yield from self._end_event(
-            len(ids), lambda: {**(outputs() if outputs else {}), **({"ids": list(ids[:MAX_SHOWN_HITS])} if ids else {})}
-        )
+        if self.is_observed:
+            shown = {"ids": list(ids[:MAX_SHOWN_HITS])} if ids else {}
+            yield self._end_event(len(ids), {**(outputs() if outputs else {}), **shown})
 
     def trace(self, search_method: SearchMethod) -> RetrievalTrace:
         """Return the trace of a retrieval that ends now."""

@@ -45,6 +45,8 @@ from ctxassembly.tracing.recorder import log_context
 
 T = TypeVar("T")
 
+_ONLY_AWAITED = "can only be awaited: it needs aassemble(), or the adapter's async methods"
+
 
 class AssemblyServices:
     """The caller's objects that answer the requests of one assembly.
@@ -70,15 +72,13 @@ class AssemblyServices:
         self._store = store
         self._fetch = _method_port(store, "fetch", "refs", hint_for_store(store), needs_sync=needs_sync)
         self._embed = _method_port(embeddings, "embed_documents", "texts", needs_sync=needs_sync)
-        self._llm = _function_port("llm", llm, "a prompt to an answer")
-        self._transform = _function_port("transform_fetched", transform_fetched, "chunks to chunks")
+        self._llm = _function_port("llm", llm, "a prompt to an answer", needs_sync=needs_sync)
+        self._transform = _function_port(
+            "transform_fetched", transform_fetched, "chunks to chunks", needs_sync=needs_sync
+        )
         self._scorer = to_scorer(scorer)
-        if needs_sync:
-            reason = "can only be awaited: it needs aassemble(), or the adapter's async methods"
-            self._llm.require_sync(f"llm {reason}")
-            self._transform.require_sync(f"transform_fetched {reason}")
-            if self._scorer and not self._scorer.is_sync:
-                raise InputError(f"scorer {reason}")
+        if needs_sync and self._scorer and not self._scorer.is_sync:
+            raise InputError(f"scorer {_ONLY_AWAITED}")
 
     def ask(self, request: Any) -> Any:
         """Return the reply to `request`."""
@@ -291,10 +291,11 @@ def _method_port(service: object, method: str, argument: str, hint: str = "", *,
     return port
 
 
-def _function_port(parameter: str, function: object, mapping: str) -> Port:
+def _function_port(parameter: str, function: object, mapping: str, *, needs_sync: bool) -> Port:
     if function is not None and not callable(function):
         raise InputError(f"{parameter} must be a function from {mapping}, got {type(function).__name__}")
-    return Port.of(function)
+    port = Port.of(function)
+    return port.require_sync(f"{parameter} {_ONLY_AWAITED}") if needs_sync else port
 
 
 def _check_answers(answers: list[Any]) -> list[str | Exception]:

@@ -70,18 +70,17 @@ class Stages:
             yield StageBegan(name, inputs if chunks_in is None else {"chunks": chunks_in, **inputs})
             self.last_end = self.clock()  # the watcher's time is nobody's stage
 
-    def _end_event(self, chunks_out: int, outputs: Outputs | None) -> Generator[StageEnded, None, None]:
-        """Report the end of the current stage."""
-        if self.is_observed:
-            notes, round_trips = self._before
-            queries, noted = self.round_trips - round_trips, self.notes[notes:]
-            payload = {
-                "chunks": chunks_out,
-                **({"queries": queries} if queries else {}),
-                **(outputs() if outputs else {}),
-                **({"notes": noted} if noted else {}),
-            }
-            yield StageEnded(self.name, payload)
+    def _end_event(self, chunks_out: int, outputs: Mapping[str, Any]) -> StageEnded:
+        """Return the event of the end of the current stage."""
+        notes, round_trips = self._before
+        queries, noted = self.round_trips - round_trips, self.notes[notes:]
+        payload = {
+            "chunks": chunks_out,
+            **({"queries": queries} if queries else {}),
+            **outputs,
+            **({"notes": noted} if noted else {}),
+        }
+        return StageEnded(self.name, payload)
 
 
 @dataclass(slots=True)
@@ -108,7 +107,8 @@ class TraceRecorder(Stages):
         """
         if is_recorded:
             self.stages.append(Stage(self.name, self.chunks_in, chunks_out, self.lap(), dict(counts or {})))
-        yield from self._end_event(chunks_out, outputs or (lambda: counts or {}))
+        if self.is_observed:
+            yield self._end_event(chunks_out, outputs() if outputs else counts or {})
 
 
 LOGGER_NAME = "ctxassembly"

@@ -125,6 +125,7 @@ def fetch_neighbors(
         reply = yield from _ask_store(refs, config, log)
         any_came = fetcher.record(refs, reply, log)
         if reply.errors:
+            fetcher.fetched.is_incomplete = True
             failure = _describe_failure(reply.errors, policy, any_came=any_came)
             fetcher.fetched.failure = fetcher.fetched.failure or failure
             if not any_came:
@@ -212,7 +213,6 @@ class _Fetcher:
             fetched.returned_ids.setdefault(chunk.document_id, set()).add(chunk.id)
         if self._without_index:
             self._record_complete(returned, reply.refs)
-        fetched.is_incomplete = fetched.is_incomplete or bool(reply.errors)
         return bool(returned)
 
     def _update_unstored(self, returned: Sequence[Chunk]) -> list[bool]:

@@ -19,7 +19,7 @@ Each query uses the cheapest of three ways:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
@@ -31,7 +31,6 @@ from ctxassembly.assembly.rendering.groups import (
     GroupKey,
     MeasuredGroup,
     Size,
-    added_lengths,
     added_texts,
 )
 from ctxassembly.assembly.rendering.join import Joins
@@ -114,10 +113,6 @@ class Layout:
     def header_tokens(self, candidate: Candidate) -> int:
         """Return the tokens of the lines above the text of `candidate`, if it has its own label."""
         return self.typesetter.header_tokens(candidate)
-
-    def added_lengths(self, candidates: Iterable[Candidate]) -> Iterator[int]:
-        """Return about how many characters each of `candidates` adds to those before it, without shared text."""
-        return added_lengths(candidates, self.typesetter.get_join)
 
     def cleared(self) -> Layout:
         """Return the layout of nothing but the supplement."""

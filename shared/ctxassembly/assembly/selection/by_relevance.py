@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Sequence
 from itertools import accumulate
 
+from ctxassembly.assembly.rendering.groups import added_lengths
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, MIN_CHARS, ScoredSentences
@@ -33,7 +34,8 @@ SURE_EXCESS = 2.0
 def exceeds_by_estimate(layout: Layout, candidates: Sequence[Candidate], chars_per_token: float) -> bool:
     """Return whether `candidates` have so much more text than fits into `layout` that nothing needs to be counted."""
     limit = SURE_EXCESS * (layout.max_tokens - layout.token_count) * chars_per_token
-    return any(added_chars > limit for added_chars in accumulate(layout.added_lengths(candidates)))
+    lengths = added_lengths(candidates, layout.typesetter.get_join)
+    return any(added_chars > limit for added_chars in accumulate(lengths))
 
 
 def fill_by_relevance(

@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections.abc import Container, Sequence
 from itertools import accumulate, islice
 
+from ctxassembly.assembly.rendering.groups import added_lengths
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.selection.result import FillResult
 from ctxassembly.assembly.selection.shorten import ShortenPolicy, shorten_best, shorten_item
@@ -34,7 +35,8 @@ def fill_in_batches(layout: Layout, items: Sequence[Sequence[Candidate]], chars_
     `chars_per_token` is the first guess. Of a batch that doesn't fit, half is tried. So a few renderings take nearly
     all that fits, however many items there are; one by one, each would be rendered next to all others.
     """
-    lengths = layout.added_lengths(candidate for item in items for candidate in item)
+    candidates = (candidate for item in items for candidate in item)
+    lengths = added_lengths(candidates, layout.typesetter.get_join)
     added_chars = [0, *accumulate(sum(islice(lengths, len(item))) for item in items)]
     taken_count, limit, max_batch = 0, len(items), len(items)
     while taken_count < limit:
@@ -114,15 +116,7 @@ def _fill_level(
     if granularity == "passage" and not (taken_count or only_partial or policy.rank_sentences):
         # If the best passage were dropped whole, only lesser ones would be included.
         queue = [*([candidate] for candidate in items[0]), *items[1:]]
-    stop_at_overflow = layout.config.overflow != "skip" or granularity == "document"
-    return _fill_sequentially(
-        layout,
-        queue,
-        policy,
-        stop_at_overflow=stop_at_overflow,
-        only_partial=only_partial,
-        chars_per_token=chars_per_token,
-    )
+    return _fill_sequentially(layout, queue, granularity, policy, chars_per_token, only_partial=only_partial)
 
 
 def _might_fit_together(layout: Layout, candidates: Sequence[Candidate]) -> bool:
@@ -135,15 +129,15 @@ def _might_fit_together(layout: Layout, candidates: Sequence[Candidate]) -> bool
 def _fill_sequentially(
     layout: Layout,
     items: Sequence[list[Candidate]],
+    granularity: Granularity,
     policy: ShortenPolicy,
-    *,
-    stop_at_overflow: bool,
-    only_partial: bool,
     chars_per_token: float,
+    *,
+    only_partial: bool,
 ) -> FillResult:
     """Add what fits of `items`, or a part of it, one after the other.
 
-    With `only_partial`, no item is added whole; with `stop_at_overflow`, none after the first that doesn't fit.
+    With `only_partial`, no item is added whole; if filling ends at the first that doesn't fit, none after it is.
     """
     exclusions: dict[int, Exclusion] = {}
     shortened: dict[int, Candidate] = {}
@@ -168,7 +162,7 @@ def _fill_sequentially(
             shortened |= {rest.key: rest for rest in fitted if rest not in item}
         elif layout.is_empty and not only_partial:
             break  # the best item is never replaced by a lesser one: its parts are next
-        only_partial = only_partial or stop_at_overflow
+        only_partial = only_partial or layout.config.overflow != "skip" or granularity == "document"
     return FillResult(layout, exclusions, shortened)
 
 

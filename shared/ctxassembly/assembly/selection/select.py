@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -145,7 +145,7 @@ def _lost_required(selection: Selection, relevance: Relevance) -> set[int]:
 def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
     """Fill the empty layout of a selection: with everything in the window, or with what is best of it."""
     config, candidates = relevance.config, empty.candidates
-    layout = place_required(empty.layout, candidates, relevance.required_keys)
+    layout, cut_neighbors, not_whole_notes = place_required(empty.layout, candidates, relevance.required_keys)
     others = [candidate for candidate in candidates if not layout.has_candidate(candidate)]
     in_window = [candidate for candidate in others if candidate.distance <= config.window]
     if (
@@ -165,8 +165,8 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
         empty,
         layout=layout,
         candidates=tuple([prefiltered.forms.get(candidate.key, candidate) for candidate in candidates]),
-        exclusions=outside | prefiltered.exclusions,
-        notes=(*prefiltered.notes, *_not_whole_notes(others, relevance)),
+        exclusions={**cut_neighbors, **outside, **prefiltered.exclusions},
+        notes=(*prefiltered.notes, *not_whole_notes),
     )
     return _fill_with_undecided(undecided, relevance)
 
@@ -194,19 +194,8 @@ def _add_better_outside_window(selection: Selection, relevance: Relevance) -> Se
 def _fill_with_undecided(
     selection: Selection, relevance: Relevance, model_excerpts: Mapping[int, Candidate] = MappingProxyType({})
 ) -> Selection:
-    """Fill the layout of `selection` with its candidates that aren't excluded already.
-
-    Neighbors that must be kept whole and didn't fit are excluded; a hit may be kept in part.
-    """
-    undecided = selection.undecided
-    cut_neighbors = {
-        candidate.key: Exclusion(OVER_BUDGET, selection.layout.text_tokens(candidate))
-        for candidate in undecided
-        if candidate.key in relevance.required_keys and not candidate.is_hit
-    }
-    undecided = [candidate for candidate in undecided if candidate.key not in cut_neighbors]
-    result = _fill(selection.layout, undecided, relevance, model_excerpts)
-    result = result._replace(exclusions=cut_neighbors | result.exclusions)
+    """Fill the layout of `selection` with its candidates that aren't excluded already."""
+    result = _fill(selection.layout, selection.undecided, relevance, model_excerpts)
     by_candidate = relevance.sentences.relevance() if relevance.decides else {}
     return replace(_with_result(selection, result, relevance), relevance=by_candidate)
 
@@ -241,15 +230,6 @@ def _compression_ranker(relevance: Relevance, *, with_others: bool = False) -> S
     return None if relevance.config.compress == "none" else sentence_ranker(relevance, with_others=with_others)
 
 
-def _not_whole_notes(candidates: Iterable[Candidate], relevance: Relevance) -> list[str]:
-    """Return a note for each hit that must be kept whole and doesn't fit."""
-    return [
-        f"keep_whole: {safe_repr(candidate.chunk.id, 80)} does not fit whole, treated as any other"
-        for candidate in candidates
-        if candidate.key in relevance.required_keys and candidate.is_hit
-    ]
-
-
 def _compress_and_fill(
     selection: Selection, relevance: Relevance, log: TraceRecorder
 ) -> Generator[CompressTexts, Sequence[Any], Selection]:
@@ -274,7 +254,7 @@ def _compress_and_fill(
         excerpts.get(candidate.key, candidate) if candidate.key in limited_keys else candidate
         for candidate in selection.candidates
     )
-    layout = place_required(selection.layout.cleared(), candidates, relevance.required_keys)
+    layout, cut_neighbors, _ = place_required(selection.layout.cleared(), candidates, relevance.required_keys)
     exclusions = {key: found for key, found in selection.exclusions.items() if found.reason != OVER_BUDGET}
     notes = selection.notes
     irrelevant = [candidate for candidate in candidates if candidate.key in extraction.irrelevant_keys]
@@ -282,6 +262,7 @@ def _compress_and_fill(
         notes += ("compress: the model finds nothing relevant in any chunk, all stay",)
     else:
         exclusions |= {candidate.key: Exclusion(IRRELEVANT, layout.text_tokens(candidate)) for candidate in irrelevant}
+    exclusions = {**cut_neighbors, **exclusions}
     undecided = replace(
         selection, layout=layout, candidates=candidates, exclusions=exclusions, shortened={}, notes=notes
     )
