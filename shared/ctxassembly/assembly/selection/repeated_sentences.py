@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from operator import attrgetter, itemgetter
 from sys import getsizeof
 from typing import NamedTuple
@@ -23,13 +24,14 @@ from ctxassembly.text.sentence_rules import FULL_STOPS
 from ctxassembly.text.sentences import ClassifiedSentence, classify_sentences
 from ctxassembly.tokens.cache import TextCache
 
-# Most contexts repeat nothing, and comparing bytes takes far less time than classifying sentences. So the text between
-# two stops is compared first, and only documents that share some of it are read. Text that was cut out is ignored.
+# Most contexts repeat nothing, and comparing bytes takes far less time than classifying sentences. So the text before
+# each stop is compared first, and only documents that share enough of it for a run (`MIN_CHARS`) are read. Text that
+# was cut out is ignored.
 
-FINGERPRINT_CHARS = 25
-"""Minimum length of a piece of text that two documents share for them to be compared."""
-FINGERPRINT_BYTES = 60
-"""Bytes compared at the end of each piece: before the sentence, one document may have a heading."""
+PIECE_BYTES = 25
+"""A piece of text between two stops is passed over if it has no more bytes, white space aside."""
+FINGERPRINT_BYTES = 66
+"""Bytes before a stop that two documents must share: every run has them, unless a third of it is white space."""
 CACHE_BYTES = 8 * 1024 * 1024
 """Size of the cache of fingerprints, which is kept between assemblies."""
 HASH_BYTES = 36
@@ -41,7 +43,7 @@ _TO_FULL_STOPS = bytes.maketrans(b"!?", b"..")
 
 
 def may_share_sentences(lines: Sequence[DocumentText]) -> list[int]:
-    """Return the indexes of `lines` that share text between two stops or paragraphs."""
+    """Return the indexes of `lines` that share the text before a stop or a blank line."""
     seen_fingerprints: set[int] = set()
     shared_fingerprints: set[int] = set()
     fingerprints: list[frozenset[int]] = []
@@ -67,14 +69,17 @@ def _kept_text(line: DocumentText) -> str:
 
 
 def _fingerprints(text: str) -> frozenset[int]:
-    """Return the hashes of the ends of all pieces between two stops of `text` that are long enough."""
+    """Return the hashes of the bytes before each stop of `text`, at the end of all pieces that are long enough."""
     # Encoded once: searching bytes takes a fifth of the time of searching str.
-    data = text.encode("utf-8", "surrogatepass").replace(b"\n\n", b".")
+    data = text.encode("utf-8", "surrogatepass").replace(b"\n\n", b"..")
     for stop in () if text.isascii() else _FULL_STOPS:
         if stop[:1] in data and stop in data:
             data = data.replace(stop, b".")
-    pieces = data.translate(_TO_FULL_STOPS, b" \n\t\r\v\f").split(b".")
-    return frozenset([hash(piece[-FINGERPRINT_BYTES:]) for piece in pieces if len(piece) > FINGERPRINT_CHARS])
+    parts = data.translate(_TO_FULL_STOPS, b" \n\t\r\v\f").split(b".")
+    pieces = [part for part in parts if len(part) > PIECE_BYTES]
+    joined = b"".join(pieces)
+    ends = accumulate(map(len, pieces))
+    return frozenset([hash(joined[end - FINGERPRINT_BYTES : end]) for end in ends if end >= FINGERPRINT_BYTES])
 
 
 # A line is the text that adjacent chunks make together. If only slices of a chunk are kept, a sentence that is kept in

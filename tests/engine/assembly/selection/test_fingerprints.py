@@ -1,22 +1,22 @@
-"""A line is read by its sentences only if something that stands in it stands in another one, too."""
+"""A line is read by its sentences only if enough of what stands in it stands in another one, too."""
 
 from __future__ import annotations
 
 import random
 import re
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 
 from builders import candidate_of
 from ctxassembly import Chunk
 from ctxassembly.assembly.rendering.excerpt import DocumentText
-from ctxassembly.assembly.selection.repeated_sentences import FINGERPRINT_BYTES, FINGERPRINT_CHARS, may_share_sentences
+from ctxassembly.assembly.selection.repeated_sentences import FINGERPRINT_BYTES, PIECE_BYTES, may_share_sentences
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentence_rules import FULL_STOPS
 
-SHARED = "Cards are issued on the ground floor."
-LONG = "Cards are issued to readers on the ground floor, which is open to all who come before nine."
+SHORT = "Cards are issued on the ground floor."
+SHARED = "Cards are issued to readers on the ground floor, which is open to all who come before nine."
 _PIECE = re.compile(rf"(?=\S)(?:(?!\n\n)[^.!?{FULL_STOPS}])+")
 
 
@@ -35,14 +35,15 @@ def only(text: str, *kept: str) -> DocumentText:
     [
         ("what both have", line(f"South. {SHARED} It is far."), line(f"North.\n\n{SHARED} It is near."), True),
         ("nothing", line("South. The south wing is far from here."), line(f"North. {SHARED}"), False),
-        ("too little to be a sentence", line("South. Maps. It is far."), line("North. Maps. It is near."), False),
-        ("white space and stops apart", line("It. Cards  are\nissued on the ground floor!"), line(SHARED), True),
-        ("a sentence behind a heading", line(f"# Cards\n{LONG}"), line(f"# Of the ground floor\n{LONG}"), True),
+        ("too little", line(f"To South. {SHORT} It is far."), line(f"To North. {SHORT} It is near."), False),
+        ("short ones in a row", line(f"South. {3 * SHORT} It is far."), line(f"North. {3 * SHORT} It is near."), True),
+        ("white space and stops apart", line(f"It. {SHARED[:-1]}!".replace(" a", "\n  a")), line(SHARED), True),
+        ("a sentence behind a heading", line(f"# Cards\n{SHARED}"), line(f"# Of the ground floor\n{SHARED}"), True),
         ("where it stands", only(f"South. {SHARED} It is far.", SHARED), line(f"North. {SHARED}"), True),
         ("not where it was cut", only(f"South. {SHARED} It is far.", "South.", "It is far."), line(SHARED), False),
         (
             "nor where a part of it was cut",
-            only(f"South. {SHARED} It is far.", "ground floor. It is"),
+            only(f"South. {SHARED} It is far.", "ground floor, which is open to all who come before nine. It is"),
             line(SHARED),
             False,
         ),
@@ -65,9 +66,10 @@ def test_lines_that_share_a_kept_piece_are_found_and_no_others(seed: int):
         cuts = sorted(draw.sample(range(len(text)), 6))
         return line(text, *zip(cuts[::2], cuts[1::2], strict=True))
 
-    def pieces(text: str) -> set[str]:
+    def ends_of_pieces(text: str) -> set[str]:
         squeezed = ("".join(match[0].split()) for match in _PIECE.finditer(text))
-        return {piece[-FINGERPRINT_BYTES:] for piece in squeezed if len(piece) > FINGERPRINT_CHARS}
+        up_to = accumulate(piece for piece in squeezed if len(piece) > PIECE_BYTES)
+        return {read[-FINGERPRINT_BYTES:] for read in up_to if len(read) >= FINGERPRINT_BYTES}
 
     def kept_text(given: DocumentText) -> str:
         (_, candidate), *_ = given.members
@@ -78,6 +80,6 @@ def test_lines_that_share_a_kept_piece_are_found_and_no_others(seed: int):
         return kept
 
     lines = [drawn() for _ in range(4)]
-    kept = [pieces(kept_text(each)) for each in lines]
+    kept = [ends_of_pieces(kept_text(each)) for each in lines]
     sharing = {at for at, own in enumerate(kept) if any(own & other for n, other in enumerate(kept) if n != at)}
     assert sharing == set(may_share_sentences(lines))
