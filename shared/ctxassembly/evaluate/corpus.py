@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 from ctxassembly.cached_property import cached_property
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import InputError
-from ctxassembly.evaluate.meter import Borders, DocumentSpan, Meter, without_blanks
+from ctxassembly.evaluate.meter import Borders, DocumentSpan, Meter, comparable, without_blanks
 from ctxassembly.evaluate.questions import Evidence
 from ctxassembly.evaluate.systems import Piece, read_chunk
 from ctxassembly.safe_repr import safe_repr
 
 MAX_GAP_CHARS = 1_000_000
 """Characters between two chunks from which a document isn't put together: an offset is wrong, or chunks are missing."""
-_STRAIGHT = str.maketrans("“”„«»‘’‚", '"""""\'\'\'')
 _LOOSE = "\0"
 """The beginning of the id of a text without a place in a document."""
 
@@ -218,7 +217,7 @@ def _find_quotation(evidence: Evidence, corpus: Corpus) -> DocumentSpan | None:
 
     White space, capitals and the form of quotation marks don't count.
     """
-    words = comparable(without_blanks(evidence.quotation or ""))
+    words = comparable(evidence.quotation or "")
     for document_id in (evidence.document_id,) if evidence.document_id else corpus.texts:
         if document_id in corpus.texts and (at := corpus.comparable_text(document_id).find(words)) >= 0:
             before = corpus.meter.dense.of(document_id)[1]
@@ -229,7 +228,7 @@ def _find_quotation(evidence: Evidence, corpus: Corpus) -> DocumentSpan | None:
 
 def _as_written(quotation: str, pieces: Sequence[Piece]) -> str:
     """Return a quotation as the first piece that has it writes it, without white space; as it is if none has it."""
-    words = comparable(without_blanks(quotation))
+    words = comparable(quotation)
     for piece in pieces:
         text = without_blanks(piece.text)
         if (at := comparable(text).find(words)) >= 0:
@@ -237,24 +236,14 @@ def _as_written(quotation: str, pieces: Sequence[Piece]) -> str:
     return quotation
 
 
-def comparable(text: str) -> str:
-    """Return `text` with straight quotation marks and in lower case, each character in its place.
-
-    >>> comparable("\u201cDRINK\u201d")
-    '"drink"'
-    """
-    text = text.translate(_STRAIGHT)
-    return lowered if len(lowered := text.lower()) == len(text) else text
-
-
 def is_in_corpus(evidence: Evidence, corpus: Corpus) -> bool:
     """Return True if `evidence` is in the corpus, or there is none."""
     if not corpus.texts and not corpus.chunks:
         return True
     if evidence.quotation is not None:
-        words = comparable(without_blanks(evidence.quotation))
+        words = comparable(evidence.quotation)
         loose = (chunk.text for chunk in corpus.chunks.values() if chunk.document_id in corpus.without_text)
-        in_chunk = any(words in comparable(without_blanks(text)) for text in loose)
+        in_chunk = any(words in comparable(text) for text in loose)
         return in_chunk or corpus.find_quotation(evidence) is not None
     if evidence.chunk_id is not None:
         return not corpus.chunks or evidence.chunk_id in corpus.chunks

@@ -31,7 +31,7 @@ from ctxassembly.evaluate.losses import (
     loss_of_split,
     share_read,
 )
-from ctxassembly.evaluate.meter import without_blanks
+from ctxassembly.evaluate.meter import comparable
 from ctxassembly.evaluate.pipeline import Found, Pipeline, Run, Settings
 from ctxassembly.evaluate.questions import Evidence, LabeledQuestion, read_questions
 from ctxassembly.parameter_names import guess_names
@@ -331,8 +331,8 @@ class _Examination:
         holders = holders_of(evidence, chunks)
         if source is None or evidence.start is None or not holders:
             return False
-        wanted = without_blanks(source[evidence.start : evidence.end])
-        return not any(wanted and wanted in without_blanks(chunk.text) for chunk in holders)
+        wanted = comparable(source[evidence.start : evidence.end])
+        return not any(wanted and wanted in comparable(chunk.text) for chunk in holders)
 
     def run(self, settings: Settings) -> Run:
         """Return the run under `settings`. Each is made once, and so is each search."""
@@ -411,9 +411,9 @@ class _Examination:
         if document_id is not None and self.system.visible_store(self.question) is None and not known:
             return Loss("not found", None, f"the index can't list the chunks of {document_id}")
         if evidence.quotation is not None:
-            wanted, texts = without_blanks(evidence.quotation), self.corpus.texts
+            wanted, texts = comparable(evidence.quotation), self.corpus.texts
             candidates = texts if document_id is None else {document_id: texts.get(document_id, "")}
-            named = [name for name, text in candidates.items() if wanted in without_blanks(text)]
+            named = [name for name, text in candidates.items() if wanted in comparable(text)]
             indexed = {chunk.document_id for chunk in known}
             if stale := [name for name in named if name in indexed or (document_id is not None and known)]:
                 return Loss("stale", None, f"{stale[0]} has it, and no chunk of {stale[0]} does")

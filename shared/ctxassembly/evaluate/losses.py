@@ -1,7 +1,7 @@
 """The layer in which a piece of evidence was lost, from the traces of its retrieval and its assembly.
 
 If several chunks have the evidence, the one that got furthest counts. A chunk has all of a piece of evidence, an end of
-it, or nothing; white space doesn't count in a quotation.
+it, or nothing. In a quotation white space, capitals and the form of quotation marks don't count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ctxassembly.data.candidates import ALREADY_SENT, EXACT_DUPLICATE, NOT_RELEV
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.retrieval import Explanation
 from ctxassembly.evaluate.corpus import Corpus, locate
-from ctxassembly.evaluate.meter import without_blanks
+from ctxassembly.evaluate.meter import comparable
 from ctxassembly.evaluate.questions import Evidence
 from ctxassembly.evaluate.systems import read_result
 
@@ -70,12 +70,12 @@ def has_whole(evidence: Evidence, chunk: Chunk) -> bool:
     if evidence.chunk_id is not None:
         return chunk.id == evidence.chunk_id
     if evidence.quotation is not None:
-        return without_blanks(evidence.quotation) in without_blanks(chunk.text)
+        return comparable(evidence.quotation) in comparable(chunk.text)
     return evidence.start is None or bool(parts_of(evidence, [chunk]))
 
 
 def held_span(evidence: Evidence, wanted: str, chunk: Chunk) -> Span | None:
-    """Return the characters of a span, or of a quotation without its white space, that `chunk` has."""
+    """Return the characters of a span, or of a `comparable` quotation, that `chunk` has."""
     if evidence.document_id not in (None, chunk.document_id):
         return None
     if evidence.start is not None and evidence.end is not None:
@@ -83,7 +83,7 @@ def held_span(evidence: Evidence, wanted: str, chunk: Chunk) -> Span | None:
             return None
         first, last = max(evidence.start, chunk.start), min(evidence.end, chunk.start + len(chunk.text))
         return (first, last) if first < last else None
-    text = without_blanks(chunk.text)
+    text = comparable(chunk.text)
     if not wanted or not text:
         return None
     if wanted in text:
@@ -110,7 +110,7 @@ def parts_of(evidence: Evidence, chunks: Iterable[Chunk]) -> list[tuple[Chunk, S
     >>> [(chunk.id, span) for chunk, span in parts_of(Evidence(quotation="water until two hours"), parts)]
     [('a#0', (0, 10)), ('a#1', (10, 18))]
     """
-    wanted = without_blanks(evidence.quotation or "")
+    wanted = comparable(evidence.quotation or "")
     parts = [(chunk, span) for chunk in chunks if (span := held_span(evidence, wanted, chunk))]
     most, reached = 0 if wanted else MAX_STRIPPED_CHARS, evidence.start or 0
     for first, last in sorted(span for _, span in parts):
@@ -150,8 +150,8 @@ def share_read(evidence: Evidence, context: Context, corpus: Corpus) -> float:
     share = located.meter.recall(located.evidence, located.marks, least) if located.evidence else 0.0
     own = [one for one in context.passages if evidence.document_id in (None, one.document_id)]
     if evidence.quotation is not None and share < 1:
-        wanted = without_blanks(evidence.quotation)
-        return max(share, float(any(wanted in without_blanks(passage.text) for passage in own)))
+        wanted = comparable(evidence.quotation)
+        return max(share, float(any(wanted in comparable(passage.text) for passage in own)))
     if evidence.start is not None and evidence.end is not None:
         missing = (1 - share) * (evidence.end - evidence.start)
         if evidence.document_id in corpus.texts:
@@ -227,7 +227,7 @@ def loss_of_split(
     Evidence that is longer than each of them was lost where the first of its parts was. `loss_of_part` is a function
     from a chunk and its part of the evidence to the loss, None if the context has it.
     """
-    wanted = without_blanks(evidence.quotation or "")
+    wanted = comparable(evidence.quotation or "")
     for of_document in _by_document(chunks):
         parts = sorted(parts_of(evidence, of_document), key=lambda part: part[1][0] - part[1][1])  # the longest first
         if len(parts) < 2:
@@ -235,7 +235,7 @@ def loss_of_split(
         losses = {chunk.id: loss_of_part(chunk, _part(evidence, wanted, *span)) for chunk, span in parts}
         size = len(wanted) if wanted else (evidence.end or 0) - (evidence.start or 0)
         lost = [loss for loss in losses.values() if loss]
-        if lost and size > max(len(without_blanks(chunk.text) if wanted else chunk.text) for chunk, *_ in parts):
+        if lost and size > max(len(comparable(chunk.text) if wanted else chunk.text) for chunk, *_ in parts):
             first = min(lost, key=lambda loss: LAYERS.index(loss.layer))
             return first._replace(reason=f"a part of it: {first.reason}")
         fates = [f"{id_} ({loss.layer if loss else 'read'})" for id_, loss in losses.items()]
@@ -244,7 +244,7 @@ def loss_of_split(
 
 
 def _part(evidence: Evidence, wanted: str, first: int, last: int) -> Evidence:
-    """Return the part of a span, or of a quotation without its white space, as evidence."""
+    """Return the part of a span, or of a `comparable` quotation, as evidence."""
     if wanted:
         return Evidence(quotation=wanted[first:last])
     return Evidence(evidence.document_id, first, last)

@@ -28,6 +28,8 @@ from numpy.typing import NDArray
 
 from ctxassembly.text.sentences import sentence_ends, sentence_spans
 
+_STRAIGHT = str.maketrans("“”„«»‘’‚", '"""""\'\'\'')
+
 
 class DocumentSpan(NamedTuple):
     """The characters `[start:end]` of a document."""
@@ -78,6 +80,18 @@ class Dense:
 def without_blanks(text: str) -> str:
     """Return `text` without white space."""
     return "".join(text.split())
+
+
+def comparable(text: str) -> str:
+    """Return `text` as quotations are compared: without white space, in lower case, with straight quotation marks.
+
+    Each character has the place that it has in `without_blanks(text)`.
+
+    >>> comparable("\u201cDRINK water\u201d")
+    '"drinkwater"'
+    """
+    text = without_blanks(text).translate(_STRAIGHT)
+    return lowered if len(lowered := text.lower()) == len(text) else text
 
 
 def union(spans: Iterable[DocumentSpan]) -> list[DocumentSpan]:

@@ -42,6 +42,7 @@ def kept(row: Any) -> dict[str, bool]:
     "evidence",
     [
         Evidence(quotation="measured in the  morning"),
+        Evidence(quotation="MEASURED in the Morning"),
         Evidence("lab", start=0, end=8),
         Evidence(chunk_id="lab#0"),
         Evidence("lab", chunk_id="lab#0"),
@@ -87,7 +88,11 @@ SPLIT = [
 
 @pytest.mark.parametrize(
     "evidence",
-    [Evidence(quotation="early in the morning"), Evidence("lab", start=21, end=41)],
+    [
+        Evidence(quotation="early in the morning"),
+        Evidence(quotation="Early in the morning"),
+        Evidence("lab", start=21, end=41),
+    ],
     ids=lambda one: one.kind,
 )
 def test_split_apart(evidence: Evidence):
@@ -254,6 +259,7 @@ def test_not_cited():
     ("evidence", "source"),
     [
         (Evidence(quotation="measured in the evening"), "Ferritin is measured in the evening."),
+        (Evidence(quotation="Measured in the evening"), "Ferritin is measured in the evening."),
         (Evidence("lab", start=0, end=35), "Ferritin is measured in the evening."),
         (Evidence("lab", quotation="before noon"), "Ferritin: before noon."),
     ],
