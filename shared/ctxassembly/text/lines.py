@@ -41,11 +41,11 @@ _IN_RECORD = re.compile(r"\s*[{}\[\]\"]")
 _COLONS = (":", "\uff1a")
 
 # The form of a sentence is a set of these.
-_BEGINS_LINE, _ENDS_LINE, _ENDS_PARAGRAPH, _ROW_LINE, _ITEM_LINE, _HEADING_LINE = (1 << bit for bit in range(6))
-_SHORT, _PROSE, _ENTRY_LINE = (1 << bit for bit in range(6, 9))
-_WHOLE_LINE = 1 << 9
+_ENDS_LINE, _ENDS_PARAGRAPH, _ROW_LINE, _ITEM_LINE, _HEADING_LINE = (1 << bit for bit in range(5))
+_SHORT, _PROSE, _ENTRY_LINE = (1 << bit for bit in range(5, 8))
+_WHOLE_LINE = 1 << 8
 """A line without a stop at its end that isn't a row."""
-_ENDS_IN_COLON = 1 << 10
+_ENDS_IN_COLON = 1 << 9
 _INTRODUCES = _HEADING_LINE | _ENDS_IN_COLON
 _LEADS, _FOLLOWS = _ENTRY_LINE | _ENDS_PARAGRAPH, _ENTRY_LINE | _ITEM_LINE | _HEADING_LINE
 """Of these a line of an entry is only `_ENTRY_LINE` if another one follows, or if it follows another one."""
@@ -76,7 +76,6 @@ class LineForms(dict[int, int]):
         if not has_stop and line.rstrip("*_ ")[-1:] in _COLONS:
             form |= _ENDS_IN_COLON
         if not continues or self._text[begin - 1] == "\n":
-            form |= _BEGINS_LINE
             if not begins_word and (sign := _SIGN.match(text)):
                 form |= _SIGN_FORMS[sign.lastindex or 0]
             if line and not (has_stop or form & _ROW_LINE) and (break_count or continues or is_continued):
@@ -128,7 +127,7 @@ class TextLines:
 
     def begins_line(self, index: int) -> bool:
         """Return True if the sentence at `index` begins a line."""
-        return bool(self._forms[index] & _BEGINS_LINE)
+        return not self._continues[index] or self._text[self._boundaries[index] - 1] == "\n"
 
     def is_row(self, index: int) -> bool:
         """Return True if the sentence at `index` is a row of a table with bars."""
@@ -218,7 +217,7 @@ class TextLines:
 
     def _is_inside_item(self, index: int) -> bool:
         """Return True if the sentence at `index` continues an item: it begins no line, or an indented one."""
-        return not self._forms[index] & _BEGINS_LINE or self._text[self._boundaries[index]].isspace()
+        return not self.begins_line(index) or self._text[self._boundaries[index]].isspace()
 
     def _find_entry(self, index: int) -> None:
         """Record the entry of the line at `index` for its lines; the lines of a longer run are in none."""
@@ -280,7 +279,7 @@ class TextLines:
     def _line_start(self, index: int) -> int:
         """Return the index of the first sentence of the line of the one at `index`, at most 12 sentences before."""
         for at in range(index, max(index - MAX_ENTRY_LINES, 0), -1):
-            if self._forms[at] & _BEGINS_LINE:
+            if self.begins_line(at):
                 return at
         return max(index - MAX_ENTRY_LINES, 0)
 

@@ -76,7 +76,6 @@ def _last_figure(sentences: ScoredSentences, index: int, step: int) -> int:
 
 
 def _is_line(sentences: ScoredSentences, index: int) -> bool:
-    """Return True if the sentence at `index` begins a line and is short, or is a row with bars."""
+    """Return True if the sentence at `index` begins a line, and is short or a row with bars."""
     length = sentences.boundaries[index + 1] - sentences.boundaries[index]
-    lines = sentences.lines
-    return (length <= MAX_TABLE_LINE_CHARS and lines.begins_line(index)) or lines.is_row(index)
+    return sentences.lines.begins_line(index) and (length <= MAX_TABLE_LINE_CHARS or sentences.lines.is_row(index))
