@@ -179,10 +179,7 @@ class TokenCounter:
         """
         if not self.additive:
             return TokenSpan(text, 0, None, len(text))
-        known = self._measures.recent.get(text)
-        if known is None:
-            known = self._measures.get(text)
-        return self._measure(text, cuts) if known is None else known
+        return self._measures.recent.get(text) or self._measures.get(text) or self._measure(text, cuts)
 
     def chain(self, pieces: Iterable[TokenSpan]) -> TokenSpan:
         """Return the measure of `pieces` put one after the other. Only the ends where two pieces meet are counted."""

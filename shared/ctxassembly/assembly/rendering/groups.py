@@ -75,6 +75,8 @@ class Size(NamedTuple):
     """Number of portions that can't be counted apart."""
     contained_count: int = 0
     """Number of stretches in which a candidate has no piece, since others have its text."""
+    fixed_tokens: int = 0
+    """Tokens that stay whatever joins other documents."""
 
     def plus(self, other: Size) -> Size:
         """Return the two together."""
@@ -92,8 +94,6 @@ class MeasuredGroup(NamedTuple):
     """All of it, with a separator after each block."""
     separator_tokens: int
     """Tokens that go if nothing comes after it."""
-    fixed_tokens: int
-    """Tokens that stay whatever joins other documents."""
 
 
 class DocumentGroup:

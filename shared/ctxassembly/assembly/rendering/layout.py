@@ -29,7 +29,6 @@ from ctxassembly.assembly.rendering.groups import (
     DocumentGroup,
     GetJoin,
     GroupKey,
-    MeasuredGroup,
     Size,
     added_texts,
 )
@@ -55,6 +54,8 @@ class Trial(NamedTuple):
     changed: Mapping[GroupKey, DocumentGroup]
     tokens: int
     characters: int
+    total_size: Size
+    """The sum of the sizes of its groups, where counts add up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +73,6 @@ class Layout:
     """The group that comes last in the order of documents."""
     total_size: Size = EMPTY_SIZE
     """The sum of the sizes of all groups, each with a separator after it, where counts add up."""
-    fixed_tokens: int = 0
-    """The tokens of it that stay whatever joins others."""
     last_trials: dict[bool, Trial] = field(default_factory=dict, init=False)
     """The last try with full headers that fits, and the last one that doesn't: candidates that fit are mostly selected
     next. A cache, no part of the value."""
@@ -157,7 +156,7 @@ class Layout:
                     free_tokens -= typesetter.min_header_tokens(new[0]) + self._separator_tokens
                 continue
             measured = group.measured
-            free_tokens += measured.fixed_tokens - measured.total.verbatim_tokens
+            free_tokens += measured.total.fixed_tokens - measured.total.verbatim_tokens
             if not measured.total.contained_count:
                 texts += added_texts(new, group.candidates, typesetter.get_join)
         # Of many documents the first few are mostly too much already: the others needn't be looked at.
@@ -190,19 +189,13 @@ class Layout:
     def with_candidates(self, candidates: Sequence[Candidate]) -> Layout:
         """Return the layout with `candidates` selected, too, whether they fit or not."""
         trial = self._trial(candidates, HeaderDetail.FULL)
-        total_size, fixed_tokens = self.total_size, self.fixed_tokens
-        if self.typesetter.is_additive:
-            removed, added = self._swapped_sizes(trial.changed)
-            total_size = _swap_sizes(total_size, removed, added)
-            fixed_tokens += sum(group.fixed_tokens for group in added) - sum(group.fixed_tokens for group in removed)
         last_group = self._last_group_with(trial.changed) if trial.changed else self.last_group
-        groups = {**self.groups, **trial.changed}
-        return Layout(self.typesetter, trial.tokens, groups, last_group, total_size, fixed_tokens)
+        return Layout(self.typesetter, trial.tokens, {**self.groups, **trial.changed}, last_group, trial.total_size)
 
     @cached_property
     def _free_tokens(self) -> int:
         """The tokens that remain for new candidates, next to the text whose tokens can't change."""
-        return self.max_tokens - self.typesetter.supplement.inner_count - self.fixed_tokens
+        return self.max_tokens - self.typesetter.supplement.inner_count - self.total_size.fixed_tokens
 
     @cached_property
     def _separator_tokens(self) -> int:
@@ -210,7 +203,7 @@ class Layout:
         if not self.typesetter.is_by_document:
             return 0
         longest = max([0, *(self.typesetter.measure_group(group).separator_tokens for group in self.groups.values())])
-        return self.total_size.tokens - self.fixed_tokens - longest
+        return self.total_size.tokens - self.total_size.fixed_tokens - longest
 
     @cached_property
     def _selected_keys(self) -> frozenset[int]:
@@ -238,24 +231,29 @@ class Layout:
             return known
         typesetter = self.typesetter
         changed = typesetter.changed_groups(self.groups, candidates)
-        trial = self._trial_by_sums(candidates, changed) if detail is HeaderDetail.FULL else None
-        if trial is None:
+        total_size = self._total_size_with(changed) if detail is HeaderDetail.FULL else EMPTY_SIZE
+        if total_size.labels and not total_size.not_additive:
+            tokens, characters = self._size_with(changed, total_size)
+        else:
             whole = typesetter.measure_all({**self.groups, **changed}.values(), detail)
-            trial = Trial(candidates, changed, typesetter.counter.tokens(whole), whole.characters)
+            tokens, characters = typesetter.counter.tokens(whole), whole.characters
+        trial = Trial(candidates, changed, tokens, characters, total_size)
         if detail is HeaderDetail.FULL:
             self.last_trials[trial.tokens <= self.max_tokens] = trial
         return trial
 
-    def _trial_by_sums(
-        self, candidates: Sequence[Candidate], changed: Mapping[GroupKey, DocumentGroup]
-    ) -> Trial | None:
-        """Return the try as a sum of what all groups take; None if something of it can't be counted apart."""
+    def _total_size_with(self, changed: Mapping[GroupKey, DocumentGroup]) -> Size:
+        """Return the sum of the sizes of all groups with `changed`, where counts add up."""
+        typesetter, total = self.typesetter, self.total_size
+        for key, group in changed.items() if typesetter.is_additive else ():
+            if key in self.groups:
+                total = total.minus(typesetter.measure_group(self.groups[key]).total)
+            total = total.plus(typesetter.measure_group(group).total)
+        return total
+
+    def _size_with(self, changed: Mapping[GroupKey, DocumentGroup], total: Size) -> tuple[int, int]:
+        """Return the tokens and characters of the whole context with `changed`, whose groups have `total`."""
         typesetter = self.typesetter
-        if not typesetter.is_additive:
-            return None
-        total = _swap_sizes(self.total_size, *self._swapped_sizes(changed))
-        if total.not_additive or not total.labels:
-            return None
         tokens, characters = typesetter.label_digits(total.labels)
         tokens += total.tokens
         characters += total.characters
@@ -263,16 +261,7 @@ class Layout:
         if not supplement.characters:  # nothing comes after the last separator
             tokens -= self._last_separator_tokens(changed)
             characters -= typesetter.separator.characters
-        tokens += typesetter.counter.tokens(supplement)
-        return Trial(candidates, changed, tokens, characters + supplement.characters)
-
-    def _swapped_sizes(
-        self, changed: Mapping[GroupKey, DocumentGroup]
-    ) -> tuple[list[MeasuredGroup], list[MeasuredGroup]]:
-        """Return the sizes of the groups that `changed` replaces, and the sizes of `changed`."""
-        measured = self.typesetter.measure_group
-        removed = [measured(self.groups[key]) for key in changed if key in self.groups]
-        return removed, [measured(group) for group in changed.values()]
+        return tokens + typesetter.counter.tokens(supplement), characters + supplement.characters
 
     def _last_separator_tokens(self, changed: Mapping[GroupKey, DocumentGroup]) -> int:
         """Return the tokens that a separator after all blocks adds."""
@@ -338,11 +327,3 @@ def _summary(candidate: Candidate, keys: Iterable[str]) -> str:
 
 def _sort_key(group: DocumentGroup) -> tuple[tuple[int, int], str, int]:
     return group.sort_key
-
-
-def _swap_sizes(total: Size, removed: Iterable[MeasuredGroup], added: Iterable[MeasuredGroup]) -> Size:
-    for measured in removed:
-        total = total.minus(measured.total)
-    for measured in added:
-        total = total.plus(measured.total)
-    return total

@@ -6,7 +6,7 @@ layouts of one assembly share one typesetter and its caches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import NamedTuple
 
@@ -133,11 +133,11 @@ class Typesetter:
         self.renderer = renderer
         self.get_rank: GetRank = parts.chunk_rank if parts is not None and parts.chunk_parts else rank_key
         """Ranks chunks by relevance."""
-        self.token_starts: GetTokenStarts = lambda *_: ()
-        """Where text is divided to be counted."""
+        self.token_starts: GetTokenStarts | None = None
+        """Where text is divided to be counted; None if it is counted chunk by chunk."""
         marker = counter.measure(PASSAGE_MARKER)
         self._marker_start = counter.measure(marker.prefix)
-        self._marker_end = counter.measure(marker.suffix or "")
+        self._marker_end = marker.suffix or "" if config.cite == "document" else ""
         self.separator = counter.measure(SEPARATORS[config.separator])
         # Counts add up only without a function of the caller's, which would write a footer of its own.
         self._footer = FORMATS[config.format].footer if isinstance(config.format, str) else ""
@@ -280,15 +280,16 @@ class Typesetter:
     def _measure_group(self, group: DocumentGroup) -> MeasuredGroup:
         passages, summary = group.passages, self._summaries.get(group.document_id, "")
         if any(not passage.pieces for passage in passages):  # nothing but blanks: it has no portion
-            return MeasuredGroup(Size(not_additive=1), 0, 0)
-        first, last, preamble = passages[0], passages[-1], self._preamble(group, summary)
-        last_size, separator_tokens = self._passage_size(last, preamble if first is last else None, is_last=True)
-        sizes = [last_size]
-        if first is not last:
-            sizes.append(self._passage_size(first, preamble, is_last=False)[0])
-            sizes += [self._passage_size(passage, None, is_last=False)[0] for passage in passages[1:-1]]
+            return MeasuredGroup(Size(not_additive=1), 0)
+        sizes, before, separator_tokens = list[Size](), self._preamble(group, summary), 0
+        for passage in passages:
+            size, separator_tokens = self._passage_size(
+                passage, before, is_last=passage is passages[-1] or not self._marker_end
+            )
+            sizes.append(size)
+            before = self._marker_end
         total = Size(*map(sum, zip(*sizes, strict=True)))
-        return MeasuredGroup(total, separator_tokens, total.tokens - max(separator_tokens, 0))
+        return MeasuredGroup(total._replace(fixed_tokens=total.tokens - max(separator_tokens, 0)), separator_tokens)
 
     def _preamble(self, group: DocumentGroup, summary: str) -> str:
         """Return the text before the first passage of `group`.
@@ -300,22 +301,19 @@ class Typesetter:
         (label,) = self._labels(group)
         return _heading_text(self.renderer, label._replace(summary=summary) if summary else label)
 
-    def _passage_size(self, passage: DocumentText, preamble: str | None, *, is_last: bool) -> tuple[Size, int]:
-        """Return the size of `passage`, after a marker or after `preamble`, before a marker or at the end of the block.
+    def _passage_size(self, passage: DocumentText, before: str, *, is_last: bool) -> tuple[Size, int]:
+        """Return the size of `passage` with a marker or the preamble `before`, and with a marker or a separator after.
 
         Also the tokens of it that go if nothing comes after the separator.
         """
-        if self.config.cite != "document":
-            preamble, is_last = preamble or "", True
-        key = (preamble, is_last)
+        key = (before, is_last)
         known: tuple[Size, int] | None = passage.sizes.get(key)
         if known is None:
             if self.config.cite == "document":
-                previous = self._marker_end if preamble is None else self.counter.measure(preamble)
                 after = self.renderer.footer_parts(self._footer, passage.pieces) if is_last else None
-                size, separator = self._portion_size(previous, passage.pieces, after)
+                size, separator = self._portion_size(before, passage.pieces, after)
             else:
-                size, separator = self._labels_size(self._passage_labels(passage), preamble or "")
+                size, separator = self._labels_size(self._passage_labels(passage), before)
             if len({piece.candidate.key for piece in passage.pieces}) != len(passage.members):
                 size = size._replace(contained_count=1)
             known = passage.sizes[key] = size, separator
@@ -326,33 +324,41 @@ class Typesetter:
         for label in labels:
             preamble = _heading_text(self.renderer, label._replace(summary="" if whole.labels else summary))
             after = self.renderer.footer_parts(self._footer, label.passages[-1])
-            size, separator = self._portion_size(self.counter.measure(preamble), label.passages[-1], after)
+            size, separator = self._portion_size(preamble, label.passages[-1], after)
             whole = whole.plus(size)
         return whole, separator
 
     def _portion_size(
-        self, previous: TokenSpan, passage: Sequence[TextPiece], after: Sequence[RenderedPart] | None
+        self, before: str, passage: Sequence[TextPiece], after: Sequence[RenderedPart] | None
     ) -> tuple[Size, int]:
         """Return the size from one cut to the next: in a marker, or behind the parts `after` a block's last passage."""
-        counter, is_first = self.counter, not previous.characters
-        parts = self.renderer.passage(passage, is_first=is_first)
-        # Cut between sentences, most of which were counted before.
-        pieces = [
-            counter.measure(text, self.token_starts(candidate.key, start, end) if candidate else ())
-            for text, candidate, start, end in parts
-        ]
-        verbatim = sum(
-            [piece.inner_count for part, piece in zip(parts, pieces, strict=True) if part.candidate is not None]
-        )
+        counter, verbatim = self.counter, 0
+        parts = self.renderer.passage(passage, is_first=not before)
         # A text that begins with these merges with the line break before it.
-        is_loose = is_first and (not parts or parts[0].text[0] == "/" or parts[0].text[0].isspace())
-        if after is None:
-            whole = counter.chain((previous, *pieces, self._marker_start))
-            return Size(counter.tokens(whole), whole.characters, 0, verbatim, int(is_loose)), 0
-        without_separator = counter.chain((previous, *pieces, *(counter.measure(part.text) for part in after)))
-        whole = counter.chain((without_separator, self.separator))
+        is_loose = not before and (not parts or parts[0].text[0] == "/" or parts[0].text[0].isspace())
+        parts = [RenderedPart(before), *parts, *(after or ())]
+        if self.token_starts:
+            text = counter.measure("".join([part.text for part in parts]), self._cuts(parts, self.token_starts))
+        else:
+            pieces = [counter.measure(part.text) for part in parts]
+            verbatim = sum([piece.inner_count for part, piece in zip(parts, pieces, strict=True) if part.candidate])
+            text = counter.chain(pieces)
+        whole = counter.chain((text, self._marker_start if after is None else self.separator))
         tokens = counter.tokens(whole)
-        return Size(tokens, whole.characters, 1, verbatim, int(is_loose)), tokens - counter.tokens(without_separator)
+        size = Size(tokens, whole.characters, int(after is not None), verbatim, int(is_loose))
+        return size, 0 if after is None else tokens - counter.tokens(text)
+
+    @staticmethod
+    def _cuts(parts: Iterable[RenderedPart], token_starts: GetTokenStarts) -> Iterator[int]:
+        """Yield where the text of `parts` may be divided: between sentences, most of which were counted before."""
+        begin = 0
+        for text, candidate, start, stop in parts:
+            end = begin + len(text)
+            if candidate:
+                yield from [begin + at for at in token_starts(candidate.key, start, stop)]
+            else:  # the white space around a marker goes with the text
+                yield from sorted({begin, begin + 1, end - 1, end})
+            begin = end
 
     def _label_runs(self, group: DocumentGroup) -> list[LabelRun]:
         if group.runs is None:

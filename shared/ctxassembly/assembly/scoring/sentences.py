@@ -99,6 +99,30 @@ class Ranking:
         return {key: (mean + best) / 2 for key, (mean, best) in self.candidate_scores.items()}
 
 
+class TokenStarts(dict[int, int]):
+    """Where the tokens of each sentence begin, by its index, found when they are first looked up.
+
+    That is before the blanks between a sentence and the one that it continues: tokens mostly end there
+    (`tokens/counter.py`), so the counts of sentences in a row add up. After the last one it is the end of the text.
+    """
+
+    __slots__ = ("_boundaries", "_continues", "_text")
+
+    def __init__(self, text: str, boundaries: Sequence[int], continues: Sequence[bool]) -> None:
+        super().__init__()
+        self._text, self._boundaries, self._continues = text, boundaries, continues
+
+    def __missing__(self, index: int) -> int:
+        """Find where the tokens of the sentence at `index` begin."""
+        start, text = self._boundaries[index], self._text
+        if text[start - 1] == " " and index < len(self._continues) and self._continues[index]:
+            before = self._boundaries[index - 1]
+            while start > before and text[start - 1] == " ":
+                start -= 1
+        self[index] = start
+        return start
+
+
 @dataclass(frozen=True, eq=False)
 class ScoredSentences:
     """All sentences of the candidates in order, with their scores; arrays are indexed by sentence."""
@@ -286,20 +310,12 @@ class ScoredSentences:
         relevance: FloatArray = 1 - (self.scores.max(initial=-math.inf) - self.scores) / self.max_lexical_score
         return relevance
 
-    def token_start(self, index: int) -> int:
-        """Return where the tokens of a sentence begin; after the last sentence it is the end of the text.
+    @cached_property
+    def token_starts(self) -> TokenStarts:
+        """Where the tokens of each sentence begin."""
+        return TokenStarts(self.text, self.boundaries, self.continues)
 
-        That is before the blanks between a sentence and the one that it continues: tokens mostly end there
-        (`tokens/counter.py`), so the counts of sentences in a row add up.
-        """
-        start, text = self.boundaries[index], self.text
-        if text[start - 1] == " " and index < len(self.continues) and self.continues[index]:
-            before = self.boundaries[index - 1]
-            while start > before and text[start - 1] == " ":
-                start -= 1
-        return start
-
-    def token_starts(self, key: int, start: int, end: int) -> Iterator[int]:
+    def token_starts_in(self, key: int, start: int, end: int) -> Iterator[int]:
         """Yield where the tokens of sentences begin inside the slice `[start:end]` of a candidate's chunk.
 
         The offsets are relative to `start`; there are none for a candidate that has no sentences here.
@@ -307,8 +323,7 @@ class ScoredSentences:
         if span := self._spans_by_key.get(key):
             begin, stop = span.start + start, span.start + end
             first = max(bisect_right(self.boundaries, begin), span.sentence_range.start)
-            for index in range(first, span.sentence_range.stop):
-                at = self.token_start(index)
+            for at in map(self.token_starts.__getitem__, range(first, span.sentence_range.stop)):
                 if at >= stop:
                     break
                 if at > begin:

@@ -62,7 +62,8 @@ class TokenCosts(dict[int, float]):
         """Count or estimate the tokens of the sentence at `index`."""
         sentences, cost = self._sentences, 0.0
         if self._counter.additive:
-            cost = self._counter.count(sentences.text[sentences.token_start(index) : sentences.token_start(index + 1)])
+            starts = sentences.token_starts
+            cost = self._counter.count(sentences.text[starts[index] : starts[index + 1]])
         else:
             cost = (sentences.boundaries[index + 1] - sentences.boundaries[index]) / self.chars_per_token
         self[index] = cost
@@ -387,7 +388,7 @@ class PackResult(NamedTuple):
 def pack_sentences(layout: Layout, sentences: ScoredSentences, chars_per_token: float) -> PackResult | None:
     """Pack the best sentences that fit; None if none fits. `chars_per_token` is an initial guess."""
     best: PackResult | None = None
-    layout = layout.cut_at(sentences.token_starts)
+    layout = layout.cut_at(sentences.token_starts_in)
     costs, companions = TokenCosts(layout, sentences, chars_per_token), Companions(sentences)
     free_tokens = layout.max_tokens - layout.token_count
     trial_tokens = min(float(free_tokens), layout.max_characters / chars_per_token)
