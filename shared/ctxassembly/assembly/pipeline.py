@@ -7,17 +7,18 @@ So sync and async callers share every line of it, and failures are handled here 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call, unused_settings
+from ctxassembly.assembly.decisions import RenderedSelection, make_decisions
 from ctxassembly.assembly.dedup.dedup import Duplicates, check_vectors
 from ctxassembly.assembly.expansion.admit import AdmittedHits, admit_hits
 from ctxassembly.assembly.expansion.diagnostics import stripped_indentation
 from ctxassembly.assembly.expansion.expand import expand_hits
 from ctxassembly.assembly.expansion.fetch import fetch_policy
-from ctxassembly.assembly.rendering.cite import CitedText, cite
+from ctxassembly.assembly.rendering.cite import cite
 from ctxassembly.assembly.rendering.earlier import Earlier, SentChunk
 from ctxassembly.assembly.rendering.join import Joins
 from ctxassembly.assembly.rendering.render import SEPARATORS
@@ -49,8 +50,9 @@ from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Decision, Shortened, Trace
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import TokenCounter, counter_for
-from ctxassembly.tracing.decisions import FinalSelection, Lineage, make_decisions, retain_hits
+from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
+from ctxassembly.tracing.retained_hits import retain_hits
 from ctxassembly.wording.formats import infer_format
 from ctxassembly.wording.metadata_labels import MetadataReader
 
@@ -120,18 +122,7 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
         },
     )
 
-    remaining = {candidate.key for candidate in unsent.candidates}
-    outcome = FinalSelection(
-        result.selected,
-        rendered.labels,
-        result.exclusions,
-        rendered.shortened,
-        result.covered_by,
-        result.relevance,
-        unsent.labels,
-        unsent.labels.keys() - remaining,
-    )
-    decisions = make_decisions(all_candidates, admitted.empty, lineage, outcome, rendered.metadata_reader, query)
+    decisions = make_decisions(all_candidates, admitted.empty, lineage, rendered, unsent.labels, query)
     trace = _build_trace(admitted, rendered, decisions, config, log)
     context = _build_context(rendered, trace, query, config, retain_hits(admitted.hits, result.selected))
     return context if call.conversation is None else _with_earlier(context, call.conversation, unsent, config, counter)
@@ -200,19 +191,7 @@ def _select_with_labels(
     return config, result
 
 
-class _Rendered(NamedTuple):
-    """The rendered and cited selection."""
-
-    selection: Selection
-    labels: Sequence[CitationBlock]
-    shortened: Mapping[int, Shortened]
-    """The candidates of which only a part is included, by key."""
-    metadata_reader: MetadataReader
-    """Reads metadata for citations and decisions."""
-    cited: CitedText
-
-
-def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter) -> _Rendered:
+def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter) -> RenderedSelection:
     """Render and cite `selection`."""
     layout = selection.layout
     kept = [(candidate, candidate.text) for candidate in selection.selected]
@@ -232,7 +211,7 @@ def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter)
     has_hidden_keys = any(candidate.chunk.hidden_from_header for candidate, _ in kept)
     metadata_reader = MetadataReader(config.keys, config.language) if has_hidden_keys else layout.particulars
     cited = cite(blocks, layout.label_numbers(), SEPARATORS[config.separator], metadata_reader, shortened)
-    return _Rendered(selection, labels, shortened, metadata_reader, cited)
+    return RenderedSelection(selection, labels, shortened, metadata_reader, cited)
 
 
 def _shortening_record(
@@ -251,7 +230,7 @@ def _shortening_record(
 
 def _build_trace(
     admitted: AdmittedHits,
-    rendered: _Rendered,
+    rendered: RenderedSelection,
     decisions: tuple[Decision, ...],
     config: AssemblyConfig,
     log: TraceRecorder,
@@ -280,7 +259,11 @@ def _build_trace(
 
 
 def _build_context(
-    rendered: _Rendered, trace: Trace, query: str | None, config: AssemblyConfig, hits: tuple[RetrievedFragment, ...]
+    rendered: RenderedSelection,
+    trace: Trace,
+    query: str | None,
+    config: AssemblyConfig,
+    hits: tuple[RetrievedFragment, ...],
 ) -> Context:
     cited = rendered.cited
     return Context(
@@ -301,7 +284,7 @@ def _build_context(
     )
 
 
-def _answer_format(rendered: _Rendered, config: AssemblyConfig) -> str:
+def _answer_format(rendered: RenderedSelection, config: AssemblyConfig) -> str:
     """Return the format whose labels an answer should use; for a caller's function it is derived from its headers."""
     detail = rendered.selection.header_detail
     if detail is HeaderDetail.NONE:  # then it is what the minimal format gives: no label to ask for

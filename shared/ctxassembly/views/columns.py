@@ -13,7 +13,7 @@ from ctxassembly.data.chunks import RetrievedFragment, Span
 from ctxassembly.data.citations import Citation, ContextData
 from ctxassembly.data.trace import Decision
 from ctxassembly.safe_repr import pluralize
-from ctxassembly.tracing.decisions import MAX_HIT_CHARS, MAX_SHOWN_HITS
+from ctxassembly.tracing.retained_hits import MAX_HIT_CHARS, MAX_SHOWN_HITS
 from ctxassembly.views.evidence import highlight_evidence
 from ctxassembly.views.html import (
     ID_CHARS,

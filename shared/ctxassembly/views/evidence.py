@@ -18,7 +18,7 @@ from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
 from ctxassembly.data.citations import ContextData, Passage
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import join_first, pluralize, safe_repr
-from ctxassembly.tracing.decisions import MAX_SHOWN_HITS
+from ctxassembly.tracing.retained_hits import MAX_SHOWN_HITS
 from ctxassembly.views.html import NOTE_CHARS, Html, join_html, more_line, split_at_marks, tag, take_fitting, truncate
 
 EVIDENCE_BYTES = 30_000

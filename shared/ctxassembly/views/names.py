@@ -14,7 +14,7 @@ from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.citations import ContextData
 from ctxassembly.data.trace import Decision
-from ctxassembly.tracing.decisions import MAX_SHOWN_HITS
+from ctxassembly.tracing.retained_hits import MAX_SHOWN_HITS
 from ctxassembly.views.evidence import EvidenceMarks
 from ctxassembly.views.html import ID_CHARS, VALUE_CHARS, Html, format_score, join_html, tag, truncate
 from ctxassembly.views.runs import block_parts

@@ -17,7 +17,7 @@ from ctxassembly.data.retrieval import Retrieved, RetrievedChunk, Step
 from ctxassembly.data.sanitize import sanitize_chunk
 from ctxassembly.data.trace import Decision, Stage
 from ctxassembly.safe_repr import join_first, pluralize
-from ctxassembly.tracing.decisions import MAX_SHOWN_HITS
+from ctxassembly.tracing.retained_hits import MAX_SHOWN_HITS
 from ctxassembly.views.html import (
     ID_CHARS,
     NOTE_CHARS,

@@ -3,7 +3,7 @@
 A copy has the whole text of another chunk, outer white space apart. Beginnings, ids and content hashes prove nothing:
 chunks begin alike, splitters copy ids and hashes from the document to all its chunks, and stores count from 0 again.
 The better-ranked one is kept, or by date the newest; it inherits the best rank and score of those it represents (see
-`tracing/decisions.py`).
+`tracing/lineage.py`).
 
 The text that two neighboring chunks share is not a copy but an overlap: joining strips it and keeps the rest.
 """

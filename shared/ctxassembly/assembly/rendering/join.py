@@ -25,7 +25,7 @@ class Joins:
     """The joints between pairs of chunks under one config, each searched once."""
 
     def __init__(self, config: AssemblyConfig) -> None:
-        self._config = config
+        self._min_chars, self._max_chars = config.min_overlap_chars, config.max_overlap_chars
         # By identity, which is fast; each entry holds its chunks, so that no identity is given out twice.
         self._found: dict[tuple[int, int, bool], tuple[Chunk, Chunk, Join | None]] = {}
 
@@ -33,8 +33,7 @@ class Joins:
         """Return the joint at which `second` continues `first`; None if there is a gap between them."""
         key = (id(first), id(second), is_adjacent)
         if key not in self._found:
-            config = self._config
-            join = find_join(first, second, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
+            join = find_join(first, second, is_adjacent, self._min_chars, self._max_chars)
             self._found[key] = first, second, join
         return self._found[key][2]
 

@@ -120,7 +120,7 @@ class Renderer:
 
     def _earlier_line(self, label: str, chunks: Sequence[Chunk]) -> str:
         cited = FORMATS[self._format_name].citation_examples[0].replace("1", label)
-        pages = self._safe_pages(self.particulars.pages(chunks))
+        pages = self._safe_pages(chunks)
         line = self._language.continues_above.format(cited) + page_text(pages, self._language)
         return escape_xml(line) if self._has_markup else line
 
@@ -175,22 +175,19 @@ class Renderer:
             return form.lines(Heading(number), self._language)
         known = self._headings.get(id(label.passages))
         if known is None:
-            pages = self._pages(label) if "pages" in form.needs else ()
             # Written as number 1: a header is measured before its number is known.
-            rest = form.write_header(self._heading(1, label, pages), self._language)
+            rest = form.write_header(self._heading(1, label), self._language)
             known = self._headings[id(label.passages)] = label.passages, rest
         return form.header(number, known[1]), form.footer
 
-    def _pages(self, label: CitationBlock) -> tuple[int | str, ...]:
-        chunks = {piece.candidate.key: piece.candidate.chunk for passage in label.passages for piece in passage}
-        return self.particulars.pages(chunks.values())
-
-    def _heading(self, number: int, label: CitationBlock, pages: Sequence[int | str]) -> Heading:
+    def _heading(self, number: int, label: CitationBlock) -> Heading:
         """Return the heading with the fields that its format needs; a caller's function gets all of them."""
         reader, chunk = self.particulars, label.best_candidate.chunk
-        needs = self._form.needs if self._form else ("source", "place")
+        needs = self._form.needs if self._form else ("source", "pages", "place")
+        chunks = {piece.candidate.key: piece.candidate.chunk for passage in label.passages for piece in passage}
+        pages = self._safe_pages(chunks.values()) if "pages" in needs else ()
         source = self._safe_value(reader.source(chunk)) if "source" in needs else ""
-        heading = Heading(number, source, self._safe_pages(pages), score=label.best_candidate.score)
+        heading = Heading(number, source, pages, score=label.best_candidate.score)
         if "place" not in needs:
             return heading
         row = reader.number(chunk, "row_number")
@@ -202,7 +199,8 @@ class Renderer:
             metadata=MappingProxyType(chunk.metadata) if isinstance(chunk.metadata, dict) else chunk.metadata,
         )
 
-    def _safe_pages(self, pages: Sequence[int | str]) -> tuple[int | str, ...]:
+    def _safe_pages(self, chunks: Iterable[Chunk]) -> tuple[int | str, ...]:
+        pages = self.particulars.pages(chunks)
         return tuple([self._safe_value(page) if isinstance(page, str) else page for page in pages])
 
     def _safe_value(self, line: str) -> str:
@@ -217,7 +215,7 @@ class Renderer:
 
     def _custom_lines(self, form: Any, number: int, label: CitationBlock) -> Lines:
         """Return the lines of a caller's function, called once per heading: the text counted is the text written."""
-        heading, metadata = self._heading(number, label, self._pages(label)), label.best_candidate.chunk.metadata
+        heading, metadata = self._heading(number, label), label.best_candidate.chunk.metadata
         # By the metadata, which stay the same object however a chunk is cut.
         key = (id(metadata), (number, heading.pages, heading.score))
         if key not in self._custom_cache:

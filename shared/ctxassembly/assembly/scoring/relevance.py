@@ -47,11 +47,6 @@ class Relevance:
         """The finest granularity that may be needed."""
         return self.config.effective_granularity(self.query)
 
-    @property
-    def has_competing_candidates(self) -> bool:
-        """True if the candidates compete individually, those outside the window included."""
-        return self.config.has_competing_candidates(self.query)
-
     @cached_property
     def required_keys(self) -> frozenset[int]:
         """The keys of the candidates that must be kept whole, as their metadata says."""
@@ -79,7 +74,7 @@ class Relevance:
     def relevant_sentences(self) -> ScoredSentences:
         """The `sentences` with the cutoff of `min_relevance`; without it if the budget excludes more than it would."""
         config, sentences, offered = self.config, self._scored_sentences, self.sentences
-        if not self.has_competing_candidates:
+        if not config.has_competing_candidates(self.query):
             sentences, offered = sentences.within(config.window), offered.within(config.window)
         if config.fill or not self.candidates:
             return offered

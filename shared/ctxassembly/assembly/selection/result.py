@@ -41,15 +41,6 @@ class Selection:
         return tuple([forms.get(own.key, own) for own in self.candidates if own.key not in excluded])
 
     @property
-    def undecided(self) -> list[Candidate]:
-        """The candidates that are neither in the layout nor excluded."""
-        return [
-            candidate
-            for candidate in self.candidates
-            if candidate.key not in self.exclusions and not self.layout.has_candidate(candidate)
-        ]
-
-    @property
     def over_budget_keys(self) -> set[int]:
         """The keys of the candidates that were excluded only for lack of room."""
         return {key for key, exclusion in self.exclusions.items() if exclusion.reason == OVER_BUDGET}

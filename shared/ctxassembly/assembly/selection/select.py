@@ -157,7 +157,7 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
     ):
         return _add_better_outside_window(replace(empty, layout=layout.with_candidates(in_window)), relevance)
     outside: dict[int, Exclusion] = {}
-    if not relevance.has_competing_candidates:  # of what is outside only headers of tables are used
+    if not config.has_competing_candidates(relevance.query):  # of what is outside only headers of tables are used
         outside = {own.key: Exclusion(OUTSIDE_WINDOW, 0) for own in others if own.distance > config.window}
         others = in_window
     prefiltered = drop_weak(layout, others, _compression_ranker(relevance, with_others=True))
@@ -167,6 +167,7 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
         candidates=tuple([prefiltered.forms.get(candidate.key, candidate) for candidate in candidates]),
         exclusions={**cut_neighbors, **outside, **prefiltered.exclusions},
         notes=(*prefiltered.notes, *not_whole_notes),
+        relevance=relevance.sentences.relevance() if relevance.decides else {},
     )
     return _fill_with_undecided(undecided, relevance)
 
@@ -184,7 +185,7 @@ def _add_better_outside_window(selection: Selection, relevance: Relevance) -> Se
     outside = {candidate.key for candidate in candidates if candidate.distance > config.window}
     if not outside:
         return selection
-    can_compete = relevance.has_competing_candidates
+    can_compete = config.has_competing_candidates(relevance.query)
     better = relevance.sentences.outside_window_better(candidates, config.window) if can_compete else []
     result = fill(selection.layout, better, "chunk", ShortenPolicy())
     worse = dict.fromkeys(outside - {candidate.key for candidate in better}, Exclusion(OUTSIDE_WINDOW, 0))
@@ -195,9 +196,9 @@ def _fill_with_undecided(
     selection: Selection, relevance: Relevance, model_excerpts: Mapping[int, Candidate] = MappingProxyType({})
 ) -> Selection:
     """Fill the layout of `selection` with its candidates that aren't excluded already."""
-    result = _fill(selection.layout, selection.undecided, relevance, model_excerpts)
-    by_candidate = relevance.sentences.relevance() if relevance.decides else {}
-    return replace(_with_result(selection, result, relevance), relevance=by_candidate)
+    layout, exclusions = selection.layout, selection.exclusions
+    undecided = [own for own in selection.candidates if own.key not in exclusions and not layout.has_candidate(own)]
+    return _with_result(selection, _fill(layout, undecided, relevance, model_excerpts), relevance)
 
 
 def _fill(
@@ -318,15 +319,12 @@ def _cut_best_notes(selection: Selection) -> Sequence[str]:
 
 def _left_out_best_notes(selection: Selection) -> Sequence[str]:
     """Return a note if the best hit has no text in the context and others do, naming the most relevant one."""
-    best = selection.candidates[0] if selection.candidates else None
-    exclusion = selection.exclusions.get(best.key) if best else None
+    if not selection.selected:
+        return ()
+    best = selection.candidates[0]
+    exclusion = selection.exclusions.get(best.key)
     # All other reasons have notes of their own, or name the chunk that has the text.
-    if (
-        best is None
-        or exclusion is None
-        or exclusion.reason not in (OVER_BUDGET, BELOW_CUTOFF)
-        or not selection.selected
-    ):
+    if exclusion is None or exclusion.reason not in (OVER_BUDGET, BELOW_CUTOFF):
         return ()
     relevance, lowest = selection.relevance, -math.inf
     first = max(selection.selected, key=lambda candidate: relevance.get(candidate.key, lowest))

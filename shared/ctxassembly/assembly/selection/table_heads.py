@@ -42,8 +42,7 @@ class _Head(NamedTuple):
 
 def add_table_heads(selection: Selection, relevance: Relevance) -> Selection:
     """Return `selection` with the headers that its rows lack, as far as candidates have them and they fit."""
-    config = relevance.config
-    if not config.enabled or selection.header_detail is not HeaderDetail.FULL:
+    if not relevance.config.enabled or selection.header_detail is not HeaderDetail.FULL:
         return selection
     whole = {(own.chunk.document_id, own.position) for own in selection.selected if own.kept_spans is None}
     documents = {

@@ -7,7 +7,7 @@ import pytest
 from builders import candidate_of, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
 from ctxassembly.assembly.dedup.exact import dedup_exact
-from ctxassembly.tracing.decisions import inherit_ranks
+from ctxassembly.tracing.lineage import inherit_ranks
 
 A = [words_of("A", n) for n in range(5)]
 BEGINNING = "These sixty-four characters stand at the head of both the chunks"
