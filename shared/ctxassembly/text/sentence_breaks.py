@@ -124,7 +124,7 @@ def _find_breaks(characters: Characters) -> _Breaks:
     stops, is_stopped = _stop_breaks(characters, lines)
     found = [stops, _line_breaks(characters, lines, is_stopped)]
     if characters.are(FULL_STOP).any():
-        found.append(_full_stop_breaks(characters, stops.at))
+        found.append(_full_stop_breaks(characters, lines, stops.at))
     if any(vowel in characters.joined for vowel in FREQUENT_VOWELS):
         found.append(_thai_blanks(characters))
     columns = np.concatenate([breaks[:3] for breaks in found], axis=1)
@@ -139,12 +139,7 @@ def _find_breaks(characters: Characters) -> _Breaks:
     is_item[1:] &= end[1:] - np.maximum(end[:-1], text_starts[1:]) <= MAX_ITEM_NUMBER_CHARS
     one, two = characters.kinds[last - 1], characters.kinds[last - 2]
     is_item &= (one & (NUMBER | LETTER) != 0) & ((one & two & LETTER == 0) | (one & ROMAN != 0))
-    is_sure &= ~is_item
-    if len(characters.bars):  # a stop in a row of a table
-        is_stop = characters.codes[at] != _NEWLINE
-        line = lines.end[lines.end.searchsorted(at, side="right") - 1]
-        is_sure &= ~(is_stop & _have_bars(characters, np.maximum(line, text_starts), at))
-    return _Breaks(at, end, last, is_sure)
+    return _Breaks(at, end, last, is_sure & ~is_item)
 
 
 class _Lines(NamedTuple):
@@ -199,7 +194,10 @@ def _stop_breaks(characters: Characters, lines: _Lines) -> tuple[_Breaks, BoolAr
 
     blank = codes[at + 1]
     is_sure = (end != at + 2) | (codes[at] != _FULL_POINT) | ((blank != _BLANK) & (blank != _NO_BREAK_SPACE))
-    return _Breaks(at, end, last, is_sure | _is_after_word(characters, at, word)), is_stopped
+    is_sure |= _is_after_word(characters, at, word)
+    if len(characters.bars):  # a stop in a row of a table
+        is_sure &= ~_have_bars(characters, lines.end[line - 1], at)
+    return _Breaks(at, end, last, is_sure), is_stopped
 
 
 def _is_after_word(characters: Characters, at: IntArray, next_word: IntArray) -> BoolArray:
@@ -263,7 +261,7 @@ def _next_words(characters: Characters, word: IntArray) -> tuple[BoolArray, Bool
     return is_sure, ~is_sure & (is_alone | may_continue | ~is_word)
 
 
-def _full_stop_breaks(characters: Characters, stopped: IntArray) -> _Breaks:
+def _full_stop_breaks(characters: Characters, lines: _Lines, stopped: IntArray) -> _Breaks:
     """Return the full stops that need no white space after them, but for those in the runs at `stopped`."""
     full_stops = characters.are(FULL_STOP).nonzero()[0]
     starts, _ = characters.runs(STOP)
@@ -274,7 +272,9 @@ def _full_stop_breaks(characters: Characters, stopped: IntArray) -> _Breaks:
     closing = closing_starts.searchsorted(end)
     end = np.where(np.append(closing_starts, 0)[closing] == end, np.append(closing_ends, 0)[closing], end)
     is_new = ~np.isin(at, stopped)
-    return _Breaks(at[is_new], end[is_new], end[is_new] - 1, np.ones(np.count_nonzero(is_new), dtype=bool))
+    at, end = at[is_new], end[is_new]
+    line_starts = lines.end[lines.end.searchsorted(at, side="right") - 1]
+    return _Breaks(at, end, end - 1, ~_have_bars(characters, line_starts, at))
 
 
 def _thai_blanks(characters: Characters) -> _Breaks:
