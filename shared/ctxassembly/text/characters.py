@@ -130,8 +130,8 @@ class Characters:
     def space_end(self, at: IntArray) -> IntArray:
         """Return the offset after the white space that `at` is in, for each of them."""
         end = at + 1
-        is_long = self.is_space[end]
-        end[is_long] = self._long_space_ends[self._long_space_ends.searchsorted(at[is_long], side="right")]
+        long = self.is_space[end].nonzero()[0]
+        end[long] = self._long_space_ends[self._long_space_ends.searchsorted(at[long], side="right")]
         return end
 
     def in_texts(self, places: IntArray) -> tuple[IntArray, IntArray]:
