@@ -121,18 +121,22 @@ def _word_keys(characters: Characters) -> tuple[IntArray, IntArray]:
     In a script with spaces, a word is a run of letters and digits; in others every two adjacent characters are a word,
     and so is a single one.
     """
-    codes = characters.codes
-    starts, ends = characters.runs(SPACED_WORD)
+    codes, is_part = characters.codes, characters.are(SPACED_WORD)
+    starts = (is_part[1:] > is_part[:-1]).nonzero()[0] + 1
+    keys = codes.take(starts).astype(np.uint64)
+    is_inside = np.ones(len(starts), dtype=bool)  # of a word that is as long: quicker than to find all ends
+    for distance in range(1, PREFIX_LENGTH):
+        places = starts + distance
+        is_inside &= is_part.take(places)
+        keys *= _MULTIPLIER
+        keys += codes.take(places) * is_inside
     is_unspaced = characters.are(UNSPACED_WORD)
     if is_unspaced.any():
         begins = (is_unspaced[1:-1] & (is_unspaced[2:] | ~is_unspaced[:-2])).nonzero()[0] + 1
-        starts = np.sort(np.append(starts, begins))
-        ends = np.sort(np.append(ends, begins + 1 + is_unspaced[begins + 1]))
-    lengths = ends - starts
-    keys = codes.take(starts).astype(np.uint64)
-    for distance in range(1, PREFIX_LENGTH):
-        keys *= _MULTIPLIER
-        keys += codes.take(starts + distance) * (lengths > distance)
+        pair_keys = codes[begins] * _POWERS[0] + codes[begins + 1] * is_unspaced[begins + 1] * _POWERS[1]
+        starts, keys = np.append(starts, begins), np.append(keys, pair_keys)
+        order = starts.argsort()
+        starts, keys = starts[order], keys[order]
     return starts, (keys ^ (keys >> np.uint64(32))).view(np.int64)
 
 
