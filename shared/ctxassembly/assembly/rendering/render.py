@@ -240,17 +240,12 @@ class Renderer:
 
     def _replacements(self, text: str, is_line_start: bool, is_continued: bool) -> Replacements:
         """Return the replacements in `text`, which are cached across assemblies."""
-        variant = (self._format_name, is_line_start, is_continued, self.config.sanitize)
+        form, sanitize = self._format_name, self.config.sanitize
+        variant = (form, is_line_start, is_continued, sanitize)
         known = _REPLACEMENTS.get(text) or {}
         found = known.get(variant)
         if found is None:
-            found = escape_replacements(
-                text,
-                self._format_name,
-                at_line=is_line_start,
-                continued=is_continued,
-                sanitize=self.config.sanitize,
-            )
+            found = escape_replacements(text, form, at_line=is_line_start, continued=is_continued, sanitize=sanitize)
             _REPLACEMENTS.put(text, {**known, variant: found})
         return found
 

@@ -106,9 +106,7 @@ class CandidateText(NamedTuple):
 def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> CandidateText:
     """Return the text of `lines` with its sentences and the occurrences of `query_terms`."""
     texts: list[str] = []
-    candidates: list[Candidate] = []
-    chunk_starts: list[int] = []
-    chunk_ends: list[int] = []
+    placed: list[tuple[Candidate, int, int]] = []
     document_ids: list[str] = []
     text_starts: list[int] = []
     boundaries: list[int] = []
@@ -118,24 +116,22 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
     touching: list[tuple[int, int]] = []
     text_start = 0
     for line in lines:
-        text, covered_to = line.text, 0
+        text, covered_to = line.text, text_start
         text_starts.append(text_start)
         document_ids.append(line.last_chunk.document_id)
         for begin, candidate in line.members:
-            candidates.append(candidate)
-            chunk = candidate.chunk.text
-            end = begin + len(chunk)
-            chunk_starts.append(text_start + begin)
-            chunk_ends.append(text_start + end)
+            chunk, start = candidate.chunk.text, text_start + begin
+            end = start + len(chunk)
+            placed.append((candidate, start, end))
             if end <= covered_to:  # contained in another chunk
                 continue
-            low = text_start + (begin if begin >= covered_to else (begin + covered_to + 1) // 2)
-            if begin == covered_to and covered_to:
+            low = start if start >= covered_to else (start + covered_to + 1) // 2
+            if start == covered_to > text_start:
                 touching.append((len(bounds) - 1, low))
-            elif begin > covered_to and not is_wrapped_line(text, covered_to):  # a line break was put between them
+            elif start > covered_to and not is_wrapped_line(text, covered_to - text_start):  # a line break was put here
                 boundaries.append(low)
             part_texts.append(chunk)
-            part_starts.append(text_start + begin)
+            part_starts.append(start)
             bounds.append(low)
             covered_to = end
         texts.append(text)
@@ -151,6 +147,7 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
     continues[firsts] = False
     counts = map(sub, [*firsts[1:].tolist(), len(sentence_starts)], firsts.tolist())
     sentence_boundaries = np.append(sentence_starts, text_start)
+    chunk_starts, chunk_ends = _integers([(start, end) for _, start, end in placed]).reshape(-1, 2).T
     starts = np.searchsorted(sentence_boundaries[1:], chunk_starts, "right")
     stops = np.searchsorted(sentence_starts, chunk_ends)
     sentence_ranges = map(range, starts.tolist(), stops.tolist())
@@ -162,7 +159,7 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
         continues,
         section_starts,
         [*chain.from_iterable(map(repeat, document_ids, counts))],
-        [*map(CandidateSpan, candidates, chunk_starts, chunk_ends, sentence_ranges)],
+        [CandidateSpan(*span, sentences) for span, sentences in zip(placed, sentence_ranges, strict=True)],
         np.array([starts, stops]),
         np.repeat(stops - offered_counts.cumsum(), offered_counts) + np.arange(offered_counts.sum()),
         offered_counts,

@@ -44,17 +44,20 @@ def add_table_heads(selection: Selection, relevance: Relevance) -> Selection:
     """Return `selection` with the headers that its rows lack, as far as candidates have them and they fit."""
     if not relevance.config.enabled or selection.header_detail is not HeaderDetail.FULL:
         return selection
+    rows = [
+        own
+        for own in selection.selected
+        if "|" in own.chunk.text and any(begins_inside_table(own.chunk.text[start:end]) for start, end in own.spans)
+    ]
+    if not rows:
+        return selection
+    # Rows that continue a whole chunk have what it has.
     whole = {(own.chunk.document_id, own.position) for own in selection.selected if own.kept_spans is None}
     documents = {
         own.chunk.document_id
-        for own in selection.selected
-        # Rows that continue a whole chunk have what it has.
-        if (own.kept_spans is not None or (own.chunk.document_id, own.position - 1) not in whole)
-        and "|" in own.chunk.text
-        and any(begins_inside_table(own.chunk.text[start:end]) for start, end in own.spans)
+        for own in rows
+        if own.kept_spans is not None or (own.chunk.document_id, own.position - 1) not in whole
     }
-    if not documents:
-        return selection
     forms = {candidate.key: candidate for candidate in selection.selected}
     candidates = (candidate for candidate in relevance.candidates if candidate.chunk.document_id in documents)
     by_document = groupby(document_texts(candidates, relevance.joins), lambda text: text.last_chunk.document_id)
