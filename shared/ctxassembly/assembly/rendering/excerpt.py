@@ -167,7 +167,7 @@ def _strip_end(kept: list[tuple[int, TextPiece]]) -> int:
         chunk_start, piece = kept.pop()
         if stripped := piece.text.rstrip():
             end = piece.start + len(stripped)
-            kept.append((chunk_start, piece._replace(end=end)))
+            kept.append((chunk_start, piece if end == piece.end else piece._replace(end=end)))
             return chunk_start + end
     return 0
 
