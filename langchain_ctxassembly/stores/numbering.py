@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from langchain_core.documents import Document
@@ -25,7 +25,7 @@ from langchain_ctxassembly.stores.identity import is_postgres
 
 @guess_names
 def number_chunks(
-    documents: Sequence[Document],
+    documents: Iterable[Document],
     *,
     keys: MetadataKeys | None = None,
     document_id: str | None = None,
@@ -63,6 +63,7 @@ def number_chunks(
     keys = MetadataKeys() if keys is None else keys
     if isinstance(documents, Document):  # its fields, otherwise, one by one
         raise InputError("documents must be a list of Document, got one: write number_chunks([document])")
+    documents = [*documents]
     for document in documents:
         if not isinstance(document, Document):
             raise InputError(f"documents must be a list of Document, got {safe_repr(document)}")

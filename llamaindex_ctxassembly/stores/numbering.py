@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeRelationship, ObjectType, RelatedNodeInfo
@@ -26,7 +26,7 @@ _LINKS = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
 
 @guess_names
 def number_chunks(
-    nodes: Sequence[BaseNode],
+    nodes: Iterable[BaseNode],
     *,
     keys: MetadataKeys | None = None,
     document_id: str | None = None,
@@ -63,6 +63,9 @@ def number_chunks(
             together with their children. The message says what to do.
     """
     keys = MetadataKeys() if keys is None else keys
+    if isinstance(nodes, BaseNode):  # its fields, otherwise, one by one
+        raise InputError("nodes must be a list of nodes, got one: write number_chunks([node])")
+    nodes = [*nodes]
     _check_nodes(nodes)
     chunks = [_chunk_to_number(node, keys) for node in nodes]
     numbers = assign_numbers(chunks, keys, document_id, id_of)

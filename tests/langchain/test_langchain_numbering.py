@@ -66,6 +66,10 @@ def test_one_document_is_told_to_be_a_list_of_one() -> None:
         number_chunks(PAGES[0])  # type: ignore[arg-type]
 
 
+def test_documents_may_come_one_by_one_as_from_lazy_load() -> None:
+    assert number_chunks(iter(PAGES)) == number_chunks(PAGES)
+
+
 def test_stores_that_take_uuids_alone() -> None:
     chunks = number_chunks(SPLITTER.split_documents(PAGES), id_of=uuid_of)
     client = QdrantClient(":memory:")

@@ -68,6 +68,15 @@ def test_anything_else_is_an_error(wrong: Any) -> None:
         number_chunks(wrong)
 
 
+def test_one_node_is_told_to_be_a_list_of_one() -> None:
+    with pytest.raises(InputError, match=r"got one: write number_chunks\(\[node\]\)"):
+        number_chunks(PAGES[0])  # type: ignore[arg-type]
+
+
+def test_nodes_may_come_one_by_one() -> None:
+    assert number_chunks(iter(PAGES)) == number_chunks(PAGES)
+
+
 def test_a_short_overlap_is_recorded_where_no_offset_shows_it_and_stays_out_of_prompts() -> None:
     texts = ("The weavers came. They paid", "They paid in wool.", "Nobody knows why.")
     plain = [TextNode(text=text, metadata={"file_name": "a.txt"}) for text in texts]

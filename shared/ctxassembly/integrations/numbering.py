@@ -67,7 +67,7 @@ def uuid_of(document_id: str, index: int) -> str:
 
 @guess_names
 def number_chunks(
-    chunks: Sequence[Chunk],
+    chunks: Iterable[Chunk],
     *,
     keys: MetadataKeys | None = None,
     document_id: str | None = None,
@@ -93,6 +93,7 @@ def number_chunks(
             contradict each other; two files have one name. The message says what to do.
     """
     keys = MetadataKeys() if keys is None else keys
+    chunks = [*chunks]
     numbers = assign_numbers(chunks, keys, document_id, id_of)
     new_ids = {chunk.id: place.id for chunk, place in zip(chunks, numbers, strict=True) if chunk.id}
     return [

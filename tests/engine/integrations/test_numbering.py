@@ -34,6 +34,10 @@ def test_chunks_are_numbered_per_source_across_pages():
     assert chunks[0].index is None
 
 
+def test_chunks_may_come_one_by_one():
+    assert number_chunks(iter(paged(0, 0, 1))) == number_chunks(paged(0, 0, 1))
+
+
 def test_then_they_have_neighbors():
     numbered = number_chunks(paged(0, 0, 1))
     context = assemble([Hit(numbered[1])], AssemblyConfig(neighbors="unfiltered"), store=MemoryStore(numbered))
