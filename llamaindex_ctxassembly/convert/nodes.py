@@ -48,6 +48,8 @@ def as_node_list(nodes: Any) -> list[NodeWithScore]:
     Raises:
         InputError: they are something else, a response, say.
     """
+    if isinstance(nodes, (BaseNode, NodeWithScore)):  # its fields, otherwise, one by one
+        raise InputError("nodes must be a list of NodeWithScore, got one: write [NodeWithScore(node=node)]")
     if not isinstance(nodes, Iterable):
         hint = hint_for_node(nodes) or ": write context(retriever.retrieve(query), query)"
         raise InputError(f"nodes must be a list of NodeWithScore, got {type(nodes).__name__}{hint}")

@@ -33,6 +33,12 @@ def test_nodes_are_no_hits(hits: Any) -> None:
         assemble(hits)
 
 
+@pytest.mark.parametrize("one", [NODES[0], *scored(NODES[0])])
+def test_one_node_is_told_to_be_a_list_of_one(one: Any) -> None:
+    with pytest.raises(InputError, match=r"got one: write \[NodeWithScore\(node=node\)\]"):
+        ContextAssemblyPostprocessor().context(one)
+
+
 @pytest.mark.parametrize(
     ("settings", "instead"),
     [

@@ -7,7 +7,7 @@ framework is imported for an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, ValuesView
 from dataclasses import fields
 from functools import wraps
 from typing import Any, TypeVar
@@ -79,14 +79,22 @@ def _hint_for_hits(given: Any) -> str:
         return ": for LlamaIndex's nodes write ContextAssemblyPostprocessor().context(nodes), of llamaindex_ctxassembly"
     if hasattr(given, "document_id") and hasattr(given, "text"):
         return ": write Hit(chunk)"
-    if hasattr(given, "chunk"):
-        return f": {_hint_for_chunk(given.chunk)}"
-    return ": write Hit(Chunk(id, document_id, text), score)"
+    return f": {_hint_for_own_kinds(given)}"
+
+
+def _hint_for_own_kinds(given: Any) -> str:
+    if hasattr(given, "hits") or hasattr(given, "channels"):  # what `retrieve` returns, or a chunk of it
+        return "write assemble(retrieved.hits, query=query)"
+    if hasattr(given, "__next__") or isinstance(given, ValuesView):
+        return "write list(hits)"
+    return _hint_for_chunk(getattr(given, "chunk", None))
 
 
 def _hint_for_chunk(given: Any) -> str:
     if _is_document(given) or hasattr(given, "get_content"):
         return "the adapters take documents and nodes as they are" + _hint_for_hits(given)
+    if hasattr(given, "document_id"):  # of one hit without a list
+        return "write [hit]"
     return "write Hit(Chunk(id, document_id, text), score)"
 
 

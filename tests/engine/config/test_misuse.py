@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryIndex, MemoryStore, RetrievalConfig, assemble, retrieve
 from ctxassembly.config.hints import check_parameters, setting_lines
 from ctxassembly.errors import ConfigError, InputError, VocabularyError
 
 CHUNK = Chunk("a", "A", "Text.")
+RETRIEVED = retrieve("text", RetrievalConfig(strategy="keyword"), index=MemoryIndex([CHUNK]))
 # As the frameworks' classes look from outside; with those themselves, the adapters' tests do the same.
 DOCUMENT = SimpleNamespace(page_content="Text.", metadata={})
 NODE = SimpleNamespace(get_content=str, metadata={})
@@ -44,6 +45,11 @@ LLAMAINDEX = "write ContextAssemblyPostprocessor().context(nodes), of llamaindex
         ([Hit("text")], "write Hit(Chunk(id, document_id, text), score)"),  # type: ignore[arg-type]
         (["text"], "write Hit(Chunk(id, document_id, text), score)"),
         ([[Hit(CHUNK)]], "write [hit for found in hits for hit in found]"),
+        (Hit(CHUNK), "write [hit]"),
+        (RETRIEVED, "write assemble(retrieved.hits, query=query)"),
+        (RETRIEVED.chunks, "write assemble(retrieved.hits, query=query)"),
+        (iter([Hit(CHUNK)]), "write list(hits)"),
+        ({"a": Hit(CHUNK)}.values(), "write list(hits)"),
         ("May I drink?", "write assemble(hits, query='May I drink?')"),
         (Awaitable(), "write await before it"),
         ([None], "write Hit(Chunk(id, document_id, text), score)"),
