@@ -138,7 +138,9 @@ class Renderer:
             own = _strip_indent(piece) if is_first and not parts else piece
             text, is_continued = own.text, at < last and "\n" not in passage[at + 1].separator
             replaced = self._replacements(text, is_line_start, is_continued)
-            if is_continued and replaced and replaced != self._replacements(text, is_line_start, False):
+            # What the next piece may complete is in the last line, if no tokens and links are defused.
+            is_doubtful = is_continued and (max(replaced, default=-1) > text.rfind("\n") or self.config.sanitize)
+            if is_doubtful and replaced != self._replacements(text, is_line_start, False):
                 replaced = self._completed(replaced, text, is_line_start, _rest_of_line(islice(passage, at + 1, None)))
             parts += _split_parts(text, replaced, own.candidate, own.start)
             is_line_start = is_continued and is_line_start_after(text, at_line=is_line_start)
