@@ -87,11 +87,11 @@ def make_decisions(
         original, why = copies.get(key, (candidate, None))
         now = lineage.current(original)
         status = _find_status(original, now, rendered, stripped, containers, sent_labels)
-        document_id, value = chunk.document_id, None
         # A copy shows its own values. Others may have the document from links, or a better score from a copy.
         if why is None:
             document_id, score, value = now.chunk.document_id, now.score, rendered.selection.relevance.get(key)
         else:
+            document_id, value = chunk.document_id, None
             status = _status_of_copy(candidate, original, why, status)
         outcome, reason, because_of, chars, tokens, part = status
         # Matches are computed when they are read. Only text that the context keeps may stay in memory for that.

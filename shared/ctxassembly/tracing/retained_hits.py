@@ -30,6 +30,8 @@ def retain_hits(hits: Sequence[Hit], selected: Iterable[Candidate]) -> tuple[Ret
     document that they name.
     """
     kept = [_fragment(rank, hit, hit.chunk.text) for rank, hit in enumerate(hits[:MAX_SHOWN_HITS])]
+    if len(hits) <= MAX_SHOWN_HITS:
+        return tuple(kept)
     named = {chunk.document_id for chunk in (*(one.chunk for one in selected), *(one.chunk for one in kept))}
     max_named = len(named) + MAX_NAMED_DOCUMENTS
     for rank, hit in enumerate(hits[MAX_SHOWN_HITS:], MAX_SHOWN_HITS):

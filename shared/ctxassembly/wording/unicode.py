@@ -58,7 +58,7 @@ def make_encodable(text: str) -> str:
 
 def is_storable(name: str) -> bool:
     """Return True if a database can hold `name` as text, which is UTF-8 without NUL."""
-    return "\0" not in name and make_encodable(name) == name
+    return "\0" not in name and _is_encodable(name)
 
 
 def is_storable_json(written: str) -> bool:

@@ -141,17 +141,18 @@ def _fetch_neighbors(
         log.notes.append(f"store: not asked for {refused}")
     # A store that failed to answer is noted already; which chunks it lacks is unknown.
     returned_ids = fetched.returned_ids if policy.window and not fetched.is_incomplete else None
-    if returned_ids and not policy.is_filtered and not fetched.has_others and missing_neighbor(chunks) is not None:
+    is_filtered, remedies = policy.store.holds_filter, policy.store.remedies
+    if returned_ids and not is_filtered and not fetched.has_others and missing_neighbor(chunks) is not None:
         returned_ids = {}  # under a filter all that is next to the hits may belong to others
     hits = admitted.candidates
     if not returned_ids and len(chunks) < len(hits) and missing_neighbor(chunks, [hit.chunk for hit in hits]) is None:
         returned_ids = None  # they are adjacent only to copies and other hits, which are not requested from the store
-    lack = diagnose(chunks, config.keys, returned_ids, fetched.offset_answered, policy.remedies)
+    lack = diagnose(chunks, config.keys, returned_ids, fetched.offset_answered, remedies)
     if fetched.unstored_hits:  # the cause of whatever else is lacking
-        lack = unstored_hits_warning(fetched.unstored_hits, len(chunks), policy.remedies)
+        lack = unstored_hits_warning(fetched.unstored_hits, len(chunks), remedies)
     log.notes += [lack] if lack else []  # a failure of the store is noted already, with its whole message
     log.missing = "\n".join(filter(None, (lack, fetched.failure))) or None
-    if log.missing is None and returned_ids == {} and (doubt := unverified_gaps(chunks, policy.remedies)) is not None:
+    if log.missing is None and returned_ids == {} and (doubt := unverified_gaps(chunks, remedies)) is not None:
         log.notes.append(doubt)
     return fetched
 

@@ -45,12 +45,9 @@ class FetchPolicy:
 
     window: int = 0
     """Chunks on each side of a hit; 0 asks for none."""
+    store: StoreTraits = StoreTraits()
     access: MetadataAccess | None = None
     """Decides which chunks may be read; None if all that the store returns may be."""
-    finds_offsets: bool = False
-    remedies: Mapping[Problem, str] | None = None
-    is_filtered: bool = False
-    """True if the store holds a filter, which may exclude all that is near the hits."""
     finds_titles: bool = False
     """True if documents may be asked for that the best hits mention by title."""
 
@@ -58,7 +55,7 @@ class FetchPolicy:
     def offset_window(self) -> int:
         """Chunks to request on each side if only offsets give the position; 0 if the store doesn't find offsets."""
         # If the filter is unknown, another tenant's chunks may be in between: request twice as many.
-        return self.window * (1 if self.access is None else 2) if self.finds_offsets else 0
+        return self.window * (1 if self.access is None else 2) if self.store.finds_offsets else 0
 
 
 def fetch_policy(config: AssemblyConfig, query: str | None, store: StoreTraits | None) -> FetchPolicy:
@@ -66,15 +63,9 @@ def fetch_policy(config: AssemblyConfig, query: str | None, store: StoreTraits |
     if store is None:
         return FetchPolicy()
     access = MetadataAccess(config) if config.neighbors == "auto" and store.holds_filter is None else None
-    return FetchPolicy(
-        config.fetch_window(query),
-        access,
-        store.finds_offsets,
-        store.remedies,
-        is_filtered=bool(store.holds_filter),
-        # Metadata can't tell whether another document than the hit's may be read.
-        finds_titles=store.finds_titles and access is None and config.has_competing_candidates(query),
-    )
+    # Metadata can't tell whether another document than the hit's may be read.
+    finds_titles = store.finds_titles and access is None and config.has_competing_candidates(query)
+    return FetchPolicy(config.fetch_window(query), store, access, finds_titles=finds_titles)
 
 
 @dataclass(slots=True)
@@ -136,9 +127,9 @@ def fetch_neighbors(
 def _describe_failure(errors: Sequence[Exception], policy: FetchPolicy, *, any_came: bool) -> str:
     unable = next((error for error in errors if isinstance(error, NotImplementedError) and not any_came), None)
     if unable is None:
-        return describe_problem("failed", f"The store failed ({describe_error(errors[0])})", policy.remedies)
+        return describe_problem("failed", f"The store failed ({describe_error(errors[0])})", policy.store.remedies)
     problem = f"The store can't find adjacent chunks ({describe_error(unable)})"
-    return describe_problem("method", problem, policy.remedies)
+    return describe_problem("method", problem, policy.store.remedies)
 
 
 class _Fetcher:
@@ -324,7 +315,7 @@ def _add_new(
 
 def _drop_unstorable(refs: Sequence[ChunkRef], fetched: FetchedChunks) -> tuple[ChunkRef, ...]:
     """Return `refs` without those that databases refuse, which would fail the request; record these in `fetched`."""
-    names = {ref.document_id for ref in refs} | {ref.chunk_id for ref in refs if ref.chunk_id}
+    names = {name for ref in refs for name in (ref.document_id, ref.chunk_id) if name}
     unstorable = {name for name in names if not is_storable(name)}
     if not unstorable:
         return tuple(refs)

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise, repeat
-from operator import attrgetter, sub
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -145,7 +145,7 @@ def join_candidates(lines: Iterable[DocumentText], query_terms: QueryTerms) -> C
     firsts = np.searchsorted(sentence_starts, text_starts)
     continues = np.ones(len(sentence_starts), dtype=bool)
     continues[firsts] = False
-    counts = map(sub, [*firsts[1:].tolist(), len(sentence_starts)], firsts.tolist())
+    counts = np.diff(firsts, append=len(sentence_starts)).tolist()
     sentence_boundaries = np.append(sentence_starts, text_start)
     chunk_starts, chunk_ends = _integers([(start, end) for _, start, end in placed]).reshape(-1, 2).T
     starts = np.searchsorted(sentence_boundaries[1:], chunk_starts, "right")
