@@ -49,13 +49,13 @@ class MetadataReader:
         key = (id(chunk), name)
         known = self._lines.get(key)
         if known is None:
-            known = self._lines[key] = chunk, _line(self._keys.read(self._metadata(chunk), name), name)
+            known = self._lines[key] = chunk, line_of(self._keys.read(self._metadata(chunk), name), name)
         return known[1]
 
     def format_value(self, chunk: Chunk, name: str) -> str | None:
         """Return the particular `name` on one line, or None. It isn't remembered, nor left out of headers."""
         value = self._keys.read(chunk.metadata, name)
-        return None if value is None else _line(value, name)
+        return None if value is None else line_of(value, name)
 
     def number(self, chunk: Chunk, name: str) -> int | str | None:
         """Return the particular `name` as a whole number, else as a line; of several pages the first one."""
@@ -72,7 +72,7 @@ class MetadataReader:
             value = self._keys.read(metadata, "page")
             found: list[int | str] = []
             for item in (value,) if value is None or _is_number(value) else _items(value):
-                page = item if _is_number(item) else _number(_line(item, "page"))
+                page = item if _is_number(item) else _number(line_of(item, "page"))
                 counted = self._keys.page_number(metadata, page) if type(page) is int else page
                 if counted is not None:
                     found.append(counted)
@@ -104,15 +104,15 @@ class MetadataReader:
         return (*numbers, *[page for page in found if not isinstance(page, int)])
 
 
-def _line(value: Any, name: str) -> str | None:
-    """Return `value` on one line, None if it is nothing. The items of a list are joined."""
+def line_of(value: Any, name: str) -> str | None:
+    """Return `value`, the particular `name`, on one line; None if it is nothing. The items of a list are joined."""
     if value is None:
         return None
     kind = type(value)
     if kind is not str:  # most are
         if kind in _LISTS or hasattr(kind, "tolist"):
             between = _ITEM_SEPARATORS.get(name, ", ")
-            return between.join(line for item in _items(value) if (line := _line(item, name))) or None
+            return between.join(line for item in _items(value) if (line := line_of(item, name))) or None
         if isinstance(value, float):  # a column with gaps has 3.0 for 3, and NaN for nothing
             value = int(value) if value.is_integer() else value if math.isfinite(value) else None
         value = to_text(value)

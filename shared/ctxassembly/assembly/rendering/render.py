@@ -21,7 +21,6 @@ from ctxassembly.data.candidates import GAP, Candidate, CitationBlock, HeaderDet
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.errors import ConfigError
-from ctxassembly.safe_repr import to_text
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.wording.formats import FORMATS, Heading, Lines, page_text
 from ctxassembly.wording.label_forms import RULE
@@ -32,7 +31,7 @@ from ctxassembly.wording.label_guards import (
     is_line_start_after,
 )
 from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.metadata_labels import MetadataReader
+from ctxassembly.wording.metadata_labels import MetadataReader, line_of
 from ctxassembly.wording.sanitize import NOTHING_LEFT, sanitize_line
 from ctxassembly.wording.unicode import escape_xml, make_encodable, one_line
 
@@ -104,8 +103,8 @@ class Renderer:
         """Return the values of `chunk` under `header_keys`, each on a line after its key: no value can begin a line."""
         lines: list[str] = []
         for key in self.config.header_keys:
-            value = None if chunk.is_hidden_from_model(key) else to_text(get_path(chunk.metadata, key))
-            if value is not None and (line := self._sanitize_line(one_line(value))):
+            value = None if chunk.is_hidden_from_model(key) else line_of(get_path(chunk.metadata, key), key)
+            if value is not None and (line := self._sanitize_line(value)):
                 safe_value = escape_value(line, self._format_name)
                 lines.append(escape_labels(f"{one_line(key)}: {safe_value}", self._format_name))
         return lines

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from functools import partial
@@ -413,6 +414,20 @@ def test_what_the_model_used_to_read_beside_the_text_stands_below_the_header():
     assert rendered(chunk(**SAID)).text == "[1] Source: x.pdf\nText."
     escaped = rendered(chunk(author="<b>&"), header_keys="author", format="xml").text
     assert escaped == '<chunk index="1">\nauthor: &lt;b&gt;&amp;\nText.\n</chunk>'
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        (["J. Jansen", "B. de Vries"], "author: J. Jansen, B. de Vries\n"),
+        (frozenset("dcabe"), "author: a, b, c, d, e\n"),  # a set has another order in every run
+        (2024.0, "author: 2024\n"),
+        ([], ""),
+        (math.nan, ""),
+    ],
+)
+def test_a_value_that_is_no_text_is_written_as_in_a_header(value: Any, line: str):
+    assert rendered(chunk(author=value), header_keys="author").text == f"[1] Source: unknown\n{line}Text."
 
 
 def test_with_citations_of_chunks_each_has_its_own_lines():
