@@ -145,15 +145,15 @@ def _best_chunks(sentences: ScoredSentences, taken: Collection[int], max_chars: 
     Sentences that are `taken`, or in a better chunk, don't count; a chunk that has no other isn't one of them.
     """
     below_cutoff = sentences.below_cutoff()
-    ranges = {span.candidate.key: span.sentence_range for span in sentences.candidate_spans}
+    scores = sentences.ranking.ranking_scores()
     chunks: list[tuple[int, set[int]]] = []
     found = set(taken)
-    for candidate in sentences.rank_candidates(span.candidate for span in sentences.candidate_spans):
-        if candidate.key not in below_cutoff and (new := set(ranges[candidate.key]) - found):
+    for span in sorted(sentences.candidate_spans, key=lambda span: -scores.get(span.candidate.key, 0.0)):
+        if span.candidate.key not in below_cutoff and (new := set(span.sentence_range) - found):
             max_chars -= int(sentences.lengths[list(new)].sum())
             if max_chars < 0:
                 break
-            chunks.append((candidate.key, new))
+            chunks.append((span.candidate.key, new))
             found |= new
     return chunks
 

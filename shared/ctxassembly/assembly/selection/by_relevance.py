@@ -39,14 +39,11 @@ def exceeds_by_estimate(layout: Layout, candidates: Sequence[Candidate], chars_p
 
 
 def fill_by_relevance(
-    layout: Layout,
-    candidates: Sequence[Candidate],
-    relevance: Relevance,
-    policy: ShortenPolicy,
+    layout: Layout, candidates: Sequence[Candidate], relevance: Relevance, policy: ShortenPolicy
 ) -> FillResult:
     """Add what fits of `candidates`, most relevant first by their sentences in `relevance`.
 
-    `granularity` is the finest that may be used; `auto` uses a coarser one where the room allows.
+    `relevance.granularity` is the finest that may be used; `auto` uses a coarser one where the room allows.
     """
     config, sentences = layout.config, relevance.relevant_sentences.restricted_to(candidates)
     chars_per_token, unit, too_long = relevance.chars_per_token, relevance.granularity, None
