@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ctxassembly.cached_property import cached_property
 from ctxassembly.text.sentences import is_ended
@@ -149,27 +149,38 @@ class TextLines:
             self._find_entry(index)
         return self._entries[index]
 
-    def table(self, index: int) -> range:
-        """Return the indexes of the rows of the table that the one at `index` is a row of; empty if it is none."""
-        if not self._forms[index] & _ROW_LINE:
-            return range(0)
-        first = last = index
-        while self._is_next_row(first):
-            first -= 1
-        while last + 1 < len(self._document_ids) and self._forms[last + 1] & _ROW_LINE and self._is_next_row(last + 1):
-            last += 1
-        return range(first, last + 1)
+    def tables(self, indexes: Iterable[int]) -> Iterator[range]:
+        """Yield the indexes of the rows of each table of which any row is among `indexes`."""
+        checked: set[int] = set()
+        for index in indexes:
+            if self._forms[index] & _ROW_LINE and index not in checked:
+                first = last = index
+                while self._is_next_row(first):
+                    first -= 1
+                count = len(self._document_ids)
+                while last + 1 < count and self._forms[last + 1] & _ROW_LINE and self._is_next_row(last + 1):
+                    last += 1
+                rows = range(first, last + 1)
+                checked.update(rows)
+                yield rows
 
-    def list_of(self, index: int) -> range:
-        """Return the indexes of the list that the item or introduction at `index` is of; empty if it is none."""
-        last, is_item = index, self._forms[index] & _ITEM_LINE
-        precedes_item = self._continues[index + 1] and self._forms[index + 1] & _ITEM_LINE
-        head = self._introduction(index + 1 if precedes_item else index) if is_item or precedes_item else ()
-        if not head or not (is_item or head[0] == index):
-            return range(0)
-        while self._continues[last + 1] and self._introduction(last + 1) == head:
-            last += 1
-        return range(head[0], last + 1)
+    def lists(self, indexes: Iterable[int]) -> Iterator[range]:
+        """Yield the indexes of each list, with its introduction, of which any line is among `indexes`."""
+        forms, continues = self._forms, self._continues
+        checked: set[int] = set()
+        for index in indexes:
+            is_item = forms[index] & _ITEM_LINE
+            precedes_item = continues[index + 1] and forms[index + 1] & _ITEM_LINE
+            if not (is_item or precedes_item) or index in checked:
+                continue
+            head = self._introduction(index + 1 if precedes_item else index)
+            if head and (is_item or head[0] == index):
+                last = index
+                while continues[last + 1] and self._introduction(last + 1) == head:
+                    last += 1
+                own = range(head[0], last + 1)
+                checked.update(own)
+                yield own
 
     def _table_head(self, index: int) -> Sequence[int]:
         """Return the header of the table that the row at `index` is of, with the rule; of the header, also a row.

@@ -85,9 +85,9 @@ def divide_by_relevance(relevance: Relevance, layout: Layout) -> Parts:
     # A chunk that must be kept whole is in the first of them that has any of it.
     sentence_parts = {index: number for number in reversed(range(len(parts))) for index in parts[number]}
     # A header that isn't relevant itself is read with its rows.
-    for index, number in sorted(sentence_parts.items(), key=itemgetter(1), reverse=True):
-        if sentences.lines.is_row(index):
-            sentence_parts |= dict.fromkeys(set(companions[index]) - included, number)
+    rows = [(index, number) for index, number in sentence_parts.items() if sentences.lines.is_row(index)]
+    for index, number in sorted(rows, key=itemgetter(1), reverse=True):
+        sentence_parts |= dict.fromkeys(set(companions[index]) - included, number)
     spans_by_part = _spans_by_part(sentences, sentence_parts, len(parts))
     return Parts(document_ranks, spans_by_part, sentence_parts)
 
@@ -109,13 +109,9 @@ def _with_lists(indexes: set[int], included: set[int], sentences: ScoredSentence
     An item needs the introduction of its list, which is read once.
     """
     found = set(indexes)
-    checked: set[int] = set()
-    for index in indexes:
-        if index not in checked:
-            own = sentences.lines.list_of(index)
-            checked.update(own)
-            if sentences.boundaries[own.stop] - sentences.boundaries[own.start] <= MAX_LIST_CHARS:
-                found |= included.intersection(own)
+    for own in sentences.lines.lists(indexes):
+        if sentences.boundaries[own.stop] - sentences.boundaries[own.start] <= MAX_LIST_CHARS:
+            found |= included.intersection(own)
     return found
 
 
@@ -127,13 +123,9 @@ def _without_divided_tables(
     A row needs the header of its table, which is read once.
     """
     divided: set[int] = set()
-    checked: set[int] = set()
-    for index in indexes:
-        if index not in checked:
-            rows = sentences.lines.table(index)
-            checked.update(rows)
-            if not included.intersection(rows) <= indexes:
-                divided.update(rows)
+    for rows in sentences.lines.tables(indexes):
+        if not included.intersection(rows) <= indexes:
+            divided.update(rows)
     if not divided:
         return indexes
     return {index for index in indexes if index not in divided and divided.isdisjoint(companions[index])}
