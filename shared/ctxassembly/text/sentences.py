@@ -79,6 +79,7 @@ _FORM = re.compile(
     r"|(#{1,6}[ \t])|[|+#>]|//|/\*|\"\"\"|'''|\.\. |\.\.\. )"
 )
 _ITEM, _FENCE, _HEADING = 1, 2, 3
+_STOPS, _CLOSING = frozenset(STOPS), frozenset(CLOSING)
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _COLUMNS = re.compile(r"\S(?: *\t|   )[ \t]*\S")
 
@@ -141,7 +142,7 @@ def _classify(text: str, spans: Sequence[Span]) -> list[ClassifiedSentence]:
 def is_ended(words: str) -> bool:
     """Return True if `words` end with a stop, unlike a heading, a label, a line of code or half a sentence."""
     last = words[-1:]
-    return bool(last) and not last.isalnum() and (last in STOPS or words.rstrip(CLOSING)[-1:] in STOPS)
+    return last in _STOPS or (last in _CLOSING and words.rstrip(CLOSING)[-1:] in STOPS)
 
 
 def _can_continue(tile: str, words: str, *, begins_line: bool) -> bool:

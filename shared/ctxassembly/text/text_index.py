@@ -143,6 +143,5 @@ def _word_keys(characters: Characters) -> tuple[IntArray, IntArray]:
 def prefix_keys(prefixes: Iterable[str]) -> IntArray:
     """Return the key of each of `prefixes`, which are normalized: the hash of `_word_keys`, without its arrays."""
     padded = "".join([prefix.ljust(PREFIX_LENGTH, "\0") for prefix in prefixes]).encode("utf-32-le", "surrogatepass")
-    codes = np.frombuffer(padded, dtype="<u4").reshape(-1, PREFIX_LENGTH)
-    keys: NDArray[np.uint64] = (codes * _POWERS).sum(axis=1)
+    keys: NDArray[np.uint64] = np.frombuffer(padded, dtype="<u4").reshape(-1, PREFIX_LENGTH) @ _POWERS
     return (keys ^ (keys >> np.uint64(32))).view(np.int64)
