@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from llama_index.core.schema import Document, ImageNode, IndexNode, Node, NodeWithScore, TextNode
+from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.workflow import Event, Workflow, step
 from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 
@@ -14,17 +14,22 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.parameter_names import guess_names
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 
-_NODE_CLASSES = {kind.class_name(): kind for kind in (TextNode, ImageNode, IndexNode, Node, Document)}
+
+def _node_classes() -> dict[str, Any]:
+    """Return all classes of nodes, those of callers too, by the name that is written; of several the least derived."""
+    kinds: list[Any] = [BaseNode]
+    for kind in kinds:  # it grows, level by level
+        kinds += kind.__subclasses__()
+    return {kind.class_name(): kind for kind in reversed(kinds)}
 
 
 def _restore_nodes(nodes: Any) -> Any:
     """Return nodes as they were before they were written as JSON; LlamaIndex itself doesn't know their classes."""
     if not isinstance(nodes, list):
         return nodes
+    classes = _node_classes()
     return [
-        NodeWithScore(
-            node=_NODE_CLASSES[scored["node"]["class_name"]].from_dict(scored["node"]), score=scored.get("score")
-        )
+        NodeWithScore(node=classes[scored["node"]["class_name"]].from_dict(scored["node"]), score=scored.get("score"))
         if isinstance(scored, Mapping)
         else scored
         for scored in nodes

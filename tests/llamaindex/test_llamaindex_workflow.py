@@ -109,6 +109,22 @@ def test_nodes_come_back_as_what_they_were() -> None:
     assert [type(one.node) for one in again.nodes] == [TextNode, ImageNode]
 
 
+class Row(TextNode):
+    """A node of a caller's own, with a field more."""
+
+    row: int = 0
+
+    @classmethod
+    def class_name(cls) -> str:
+        return "Row"
+
+
+def test_nodes_of_a_caller_s_own_class_come_back_too() -> None:
+    event = RetrievedEvent(nodes=[NodeWithScore(node=Row(text="Drink water.", row=7))])
+    (again,) = RetrievedEvent.model_validate(json.loads(event.model_dump_json())).nodes
+    assert again.node == event.nodes[0].node
+
+
 def test_what_is_no_workflow_and_what_is_no_context_is_an_error(index: VectorStoreIndex) -> None:
     with pytest.raises(ConfigError, match=r"^workflow must be a class of workflows, got"):
         add_assembly_step(workflow_over(index, Answering())())  # type: ignore[arg-type]
