@@ -229,6 +229,17 @@ def test_a_context_that_has_no_room_in_the_window_of_the_llm_is_warned_of(monkey
     ContextAssemblyPostprocessor(config=AssemblyConfig(max_tokens=budget))
 
 
+class Nameless(MockLLM):
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(context_window=4_096)
+
+
+def test_the_warning_names_a_model_that_llamaindex_calls_unknown():
+    with pytest.warns(UserWarning, match="the 4,096 tokens of Nameless"):
+        ContextAssemblyPostprocessor(llm=Nameless())
+
+
 def test_a_window_that_llamaindex_only_supposes_is_not_warned_of(monkeypatch: pytest.MonkeyPatch):
     assert MockLLM().metadata.context_window == LLAMAINDEX_DEFAULT_WINDOW
     monkeypatch.setattr(Settings, "_llm", MockLLM())

@@ -56,14 +56,15 @@ def model_info(llm: object) -> Model | None:
     """Return the model that a LlamaIndex LLM or a LangChain chat model describes, or None."""
     try:
         metadata, profile = getattr(llm, "metadata", None), getattr(llm, "profile", None)
-        name = getattr(metadata, "model_name", None) or getattr(llm, "model_name", None) or getattr(llm, "model", None)
+        names = getattr(metadata, "model_name", None), getattr(llm, "model_name", None), getattr(llm, "model", None)
         window, output = getattr(metadata, "context_window", None), getattr(metadata, "num_output", None)
         if isinstance(profile, Mapping):
             window, output = profile.get("max_input_tokens"), getattr(llm, "max_tokens", None)
     except Exception:  # noqa: BLE001 - a property may ask a server that isn't there
         return None
     window = window if _is_number(window) and window != LLAMAINDEX_DEFAULT_WINDOW else None
-    name = name if isinstance(name, str) else None
+    # LlamaIndex writes "unknown" for a model that doesn't say its name.
+    name = next((name for name in names if isinstance(name, str) and name not in ("", "unknown")), None)
     return Model(name, window, output if _is_number(output) else None) if name or window else None
 
 
