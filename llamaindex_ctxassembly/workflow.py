@@ -16,7 +16,7 @@ from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 
 
 def _node_classes() -> dict[str, Any]:
-    """Return all classes of nodes, those of callers too, by the name that is written; of several the least derived."""
+    """Return all classes of nodes, of callers too, by the name that is written; of several the least derived."""
     kinds: list[Any] = [BaseNode]
     for kind in kinds:  # it grows, level by level
         kinds += kind.__subclasses__()
