@@ -274,8 +274,7 @@ class AnswerReader:
         Raises:
             InputError: the piece is no string, or the answer was closed.
         """
-        if not isinstance(piece, str):
-            raise InputError(f"an answer must be text, got {safe_repr(piece, 80)}{_field_hint(piece)}")
+        check_answer(piece)
         if self._is_closed:
             raise InputError("the answer was closed, and takes no further piece")
         dropped = max(0, self._position - LOOKBACK)
@@ -481,6 +480,16 @@ class AnswerReader:
     def _emit_code(self, end: int) -> int:
         self.code.append((self._base + self._position, self._base + end))
         return self._emit(end)
+
+
+def check_answer(answer: object) -> None:
+    """Check an answer, or a piece of one.
+
+    Raises:
+        InputError: it is no string.
+    """
+    if not isinstance(answer, str):
+        raise InputError(f"an answer must be text, got {safe_repr(answer, 80)}{_field_hint(answer)}")
 
 
 def _field_hint(given: object) -> str:

@@ -20,6 +20,7 @@ from ctxassembly.citations.reader import (
     QUOTE_PATTERN,
     AnswerReader,
     Mark,
+    check_answer,
     contains_quote,
     normalize_quote,
 )
@@ -69,6 +70,7 @@ def check_support(
     answer: str, blocks: Sequence[Block], passages: Sequence[Passage], model: EntailmentModel | None = None
 ) -> tuple[Support, ...]:
     """Return the support of each sentence of `answer` that has words, in order. See `Context.check_support`."""
+    check_answer(answer)
     sources = list(_sources(blocks, passages))
     index = _index_forms(text for _, text in sources)
     found: list[tuple[Support, str, list[int]]] = []
@@ -203,6 +205,7 @@ def check_quotes(answer: str, blocks: Sequence[Block], passages: Sequence[Passag
 
     See `Context.check_quotes`.
     """
+    check_answer(answer)
     if not QUOTE_PATTERN.search(answer):
         return ()  # reading the sources takes longer than all else
     cited_blocks = [(block.citation, block) for block in blocks if block.citation is not None]

@@ -140,7 +140,13 @@ class Conversation:
         return replace(self, sent=tuple(one.seen_in(texts) for one in self.sent))
 
     def after(self, context: ContextData) -> Conversation:
-        """Return the conversation after `context` was sent."""
+        """Return the conversation after `context` was sent.
+
+        Raises:
+            InputError: `context` is something else, such as its text.
+        """
+        if not isinstance(context, ContextData):
+            raise InputError(f"context must be a Context, got {safe_repr(context)}")
         labels = [int(citation.label) for citation in context.citations]
         sent = SentContext(context.text, context.citations, context.provenance)
         next_label = max([self.next_label, *(label + 1 for label in labels)])

@@ -41,7 +41,11 @@ class MemoryStore:
     finds_offsets = finds_titles = True
 
     def __init__(self, chunks: Iterable[Chunk], *, keys: MetadataKeys | None = None) -> None:
-        """Store `chunks`. Titles are read under `keys`; an assembly replaces the default by the keys of its config."""
+        """Store `chunks`. Titles are read under `keys`; an assembly replaces the default by the keys of its config.
+
+        Raises:
+            InputError: one of `chunks` is something else.
+        """
         self.requests: list[tuple[ChunkRef, ...]] = []
         self.keys = MetadataKeys() if keys is None else keys
         self._chunks: dict[ChunkRef, list[Chunk]] = defaultdict(list)
@@ -57,7 +61,9 @@ class MemoryStore:
         self._chunks.clear()
         self._digest.clear()
         self._titles.clear()
-        for chunk in chunks:
+        for position, chunk in enumerate(chunks):
+            if not isinstance(chunk, Chunk):
+                raise InputError(f"chunks must be a sequence of Chunk, got {safe_repr(chunk)} at place {position}")
             for ref in {
                 ChunkRef(chunk.lookup_id),
                 ChunkRef(chunk.document_id),
@@ -198,7 +204,7 @@ class MemoryIndex(MemoryStore):
 
         Raises:
             ConfigError: two chunks have one id.
-            InputError: a vector is missing, or has another length than the first.
+            InputError: one of `chunks` is something else; a vector is missing, or has another length than the first.
         """
         chunks = tuple(chunks)
         super().__init__(chunks, keys=keys)

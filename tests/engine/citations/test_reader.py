@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -298,10 +299,11 @@ def test_what_is_no_text_is_an_error(piece: object):
 
 
 @pytest.mark.parametrize("name", ["text", "content", "response"])
-def test_a_message_or_response_is_told_to_give_its_text(name: str):
+@pytest.mark.parametrize("read", [CONTEXT.resolve, CONTEXT.check_quotes, CONTEXT.check_support])
+def test_a_message_or_response_is_told_to_give_its_text(read: Any, name: str):
     """A chat model answers with a message, a query engine with a response."""
     with pytest.raises(InputError, match=rf"an answer must be text, got .*: give its \.{name}"):
-        CONTEXT.resolve(SimpleNamespace(**{name: "Two hours before [1]."}))  # type: ignore[arg-type]
+        read(SimpleNamespace(**{name: "Two hours before [1]."}))
 
 
 def test_a_closed_answer_takes_nothing_more():

@@ -301,6 +301,8 @@ async def test_assemblies_in_parallel_share_no_new_label():
 def test_wrong_arguments_say_what_is_right():
     with pytest.raises(InputError, match="conversation must be a Conversation or None, got 3"):
         assemble(hits(0), conversation=3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="context must be a Context, got 'Drink water'"):
+        Conversation().after("Drink water")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="label_step must be an integer from 1 to 1,000, got 1001"):
         Conversation(label_step=1_001)
 

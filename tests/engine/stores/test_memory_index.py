@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from chinese import HANDBOOK, QUESTIONS
 
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryIndex, aretrieve, assemble, retrieve
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryIndex, MemoryStore, aretrieve, assemble, retrieve
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.errors import ConfigError, InputError
@@ -169,6 +169,12 @@ def test_a_vector_of_zeros_is_near_to_nothing():
 def test_wrong_vectors_are_an_error(vectors: Any, asked: list[float], message: str):
     with pytest.raises(InputError, match=message):
         MemoryIndex(WATER, vectors).search(SearchChunks(5, asked, None, None))
+
+
+@pytest.mark.parametrize("kind", [MemoryStore, MemoryIndex])
+def test_what_is_no_chunk_is_an_error(kind: type[MemoryStore]):
+    with pytest.raises(InputError, match=r"chunks must be a sequence of Chunk, got Hit\(.*\) at place 1"):
+        kind([chunk("A0"), Hit(chunk("A1"))])  # type: ignore[list-item]
 
 
 def test_an_id_twice_is_an_error():
