@@ -109,10 +109,6 @@ class Layout:
         """Return the characters per token in the text of `candidate`: the best one's is a guess for the others."""
         return len(candidate.text) / max(self.text_tokens(candidate), 1)
 
-    def header_tokens(self, candidate: Candidate) -> int:
-        """Return the tokens of the lines above the text of `candidate`, if it has its own label."""
-        return self.typesetter.header_tokens(candidate)
-
     def cleared(self) -> Layout:
         """Return the layout of nothing but the supplement."""
         return Layout(self.typesetter, self.typesetter.counter.tokens(self.typesetter.supplement))
@@ -147,7 +143,8 @@ class Layout:
             return True
         free_tokens, texts, unjoined = self._free_tokens, list[str](), []
         is_part = len(candidates) == 1 and candidates[0].kept_spans is not None and detail is HeaderDetail.FULL
-        for key, new in typesetter.group_candidates(candidates).items():
+        parts = typesetter.parts if self.groups else None  # where nothing is included, it counts the same undivided
+        for key, new in typesetter.group_candidates(candidates, parts).items():
             group = self.groups.get(key)
             if group is None or group.measured is None:
                 unjoined.append(new)

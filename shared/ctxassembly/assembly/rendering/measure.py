@@ -169,10 +169,10 @@ class Typesetter:
         typesetter.token_starts = token_starts
         return typesetter
 
-    def group_candidates(self, candidates: Iterable[Candidate]) -> dict[GroupKey, list[Candidate]]:
-        """Return `candidates` by the key of the group that they would join or make, divided by part."""
+    def group_candidates(self, candidates: Iterable[Candidate], parts: Parts | None) -> dict[GroupKey, list[Candidate]]:
+        """Return `candidates` by the key of the group that they would join or make, divided into `parts`."""
         members: dict[GroupKey, list[Candidate]] = {}
-        parts, enabled = self.parts, self.config.enabled
+        enabled = self.config.enabled
         for candidate in candidates:
             # Passed through, every hit is a group of its own: nothing is joined and the order stays.
             name = candidate.chunk.document_id if enabled else candidate.rank
@@ -185,7 +185,7 @@ class Typesetter:
     ) -> dict[GroupKey, DocumentGroup]:
         """Return the groups that `candidates` would make or change in `groups`, by their key."""
         changed: dict[GroupKey, DocumentGroup] = {}
-        for key, new in self.group_candidates(candidates).items():
+        for key, new in self.group_candidates(candidates, self.parts).items():
             if self.parts is None:
                 relevance = min([(candidate.rank, candidate.distance) for candidate in new])
             else:

@@ -74,7 +74,7 @@ class TokenCosts(dict[int, float]):
         if document_id not in self._header_costs:
             spans = self._sentences.candidate_spans
             first = next(candidate for candidate, *_ in spans if candidate.chunk.document_id == document_id)
-            header_tokens = self._layout.header_tokens(first)
+            header_tokens = self._layout.typesetter.header_tokens(first)
             self._header_costs[document_id] = header_tokens + DOCUMENT_OVERHEAD if header_tokens else 0.0
         return self._header_costs[document_id]
 
