@@ -151,21 +151,18 @@ def score_neighbors(
     document id and chunk id. A neighbor's score is its best hit's times `decay` per step. It is never above the hit's
     own, as half of a negative score would be. With `access` a neighbor has to agree with its hit.
     """
-    near: dict[str, dict[int, list[NearHit]]] = {}
+    near: dict[tuple[str, int], list[NearHit]] = defaultdict(list)
     """The hits near each position of a document."""
-    places = [(near.setdefault(hit.chunk.document_id, {}), hit.position, hit) for hit in hits]
+    places = [(hit.chunk.document_id, hit.position, hit) for hit in hits]
     for steps in range(-window, window + 1):
-        for by_position, position, hit in places:
-            by_position.setdefault(position - steps, []).append((abs(steps), hit))
+        for document_id, position, hit in places:
+            near[document_id, position - steps].append((abs(steps), hit))
     heads = far_heads(hits, chunks, positions)
     decays = [decay**steps for steps in range(max(window, MAX_CHUNKS) + 1)]
     found: list[Candidate] = []
     for key, chunk in chunks:
-        document_id = chunk.document_id
-        position = positions[document_id, chunk.id]
-        nearby = near.get(document_id, {}).get(position, [])
-        if key in heads:
-            nearby = [*heads[key], *nearby]
+        position = positions[chunk.document_id, chunk.id]
+        nearby = [*heads.get(key, ()), *near.get((chunk.document_id, position), ())]
         if access is not None and nearby:
             nearby = access.filter_agreeing(chunk, nearby)
         nearest: tuple[int, int] | None = None
