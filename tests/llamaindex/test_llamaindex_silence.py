@@ -121,6 +121,12 @@ class NoNodes(TextVectorStore):
         raise NotImplementedError("get_nodes not implemented")
 
 
+def test_without_a_store_the_line_to_write_is_no_framework_s(run: Any) -> None:
+    nodes = [TextNode(text=text, metadata={"file_name": "a.pdf"}) for text in YEARS[:2]]
+    (message,) = warned(lambda: run(ours(), scored(*nodes)))
+    assert message.endswith(" Fix: number_stored_chunks(vectorstore) or number_chunks(documents)")
+
+
 def test_a_vector_store_without_get_nodes_is_told(run: Any) -> None:
     nodes = split()
     (message,) = warned(lambda: run(ours(vector_store=NoNodes()), scored(nodes[2])))

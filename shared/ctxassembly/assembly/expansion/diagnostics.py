@@ -33,7 +33,7 @@ _ALONE = "The text before and after the retrieved chunks isn't added"
 ADVICE: Mapping[Problem, tuple[str, str]] = {
     "place": (
         "The text before and after these chunks isn't added",
-        "number_stored_chunks(vectorstore) or vectorstore.add_documents(number_chunks(documents))",
+        "number_stored_chunks(vectorstore) or number_chunks(documents)",
     ),
     "answer": (_ALONE, "AssemblyConfig(keys=MetadataKeys(document_id='document_id', index='chunk_index'))"),
     "method": (_ALONE, "assemble(hits, store=MemoryStore(chunks))"),
