@@ -195,7 +195,8 @@ def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter)
     """Render and cite `selection`."""
     layout = selection.layout
     kept = [(candidate, candidate.text) for candidate in selection.selected]
-    chars_per_token = sum([len(text) for _, text in kept]) / max(layout.token_count, 1)
+    tokens = layout.token_count - counter.tokens(layout.typesetter.supplement)
+    chars_per_token = sum([len(text) for _, text in kept]) / max(tokens, 1)
     shortened = {
         candidate.key: _shortening_record(candidate, text, counter, chars_per_token, config.token_limit)
         for candidate, text in kept

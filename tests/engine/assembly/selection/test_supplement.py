@@ -127,6 +127,14 @@ def test_its_room_is_reserved_and_the_documents_have_the_rest():
     assert context.trace.excluded
 
 
+def test_its_tokens_are_not_counted_as_those_of_shortened_chunks():
+    text = " ".join(f"Rule {at} is about the water that a patient may drink at {at} o'clock." for at in range(20))
+    options = {"hits": hits_of([Chunk("A0", "A", text)]), "query": "May I drink at 7 o'clock?", "max_tokens": 450}
+    (shortened,) = supplemented(f"{FACTS} " * 20, **options).citations[0].shortened
+    assert shortened.by == "sentence"
+    assert shortened.tokens_before == pytest.approx(count(text), rel=0.2)
+
+
 def test_it_gives_way_to_the_best_hit():
     """A worse hit beside it would fit."""
     best = Chunk("A0", "A", numbered("w", 20), 0)
