@@ -45,14 +45,31 @@ def test_where_counts_do_not_add_up_it_is_a_guess_by_characters():
     assert [costs[place] for place in range(2)] == [length / 5 for length in lengths]
 
 
-@pytest.mark.parametrize("order", ["auto", "documents", "relevance"])
-def test_a_passage_is_not_counted_again_when_its_sentences_were(order: str, monkeypatch: pytest.MonkeyPatch):
-    text = " ".join(f"Before examination number {n} you may eat a light breakfast with tea." for n in range(40))
-    counter, counted = counter_for("cl100k_base"), list[str]()
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that are encoded."""
+    counter, texts = counter_for("cl100k_base"), list[str]()
     original = counter._count
-    monkeypatch.setattr(counter, "_count", lambda text: counted.append(text) or original(text))
+    monkeypatch.setattr(counter, "_count", lambda text: texts.append(text) or original(text))
     counter.clear_caches()
+    return texts
+
+
+TEXT = " ".join(f"Before examination number {n} you may eat a light breakfast with tea." for n in range(40))
+
+
+@pytest.mark.parametrize("order", ["auto", "documents", "relevance"])
+def test_a_passage_is_not_counted_again_when_its_sentences_were(order: str, counted: list[str]):
     config = AssemblyConfig(max_tokens=400, granularity="sentence", order=order, encoding="cl100k_base")
-    context = assemble([Hit(Chunk("a", "A", text))], config, query="What may I eat before an examination?")
+    context = assemble([Hit(Chunk("a", "A", TEXT))], config, query="What may I eat before an examination?")
     assert context.text.count("breakfast") > 10
     assert not [part for part in counted if 1 < part.count("breakfast") < 40]  # all 40: the guess by the best hit
+
+
+def test_a_sentence_in_two_chunks_is_counted_whole(counted: list[str]):
+    cut = TEXT.index("number 20 you may eat") + 13
+    chunks = [Chunk("a", "A", TEXT[:cut], 0, 0), Chunk("b", "A", TEXT[cut - 50 :], 1, cut - 50)]
+    config = AssemblyConfig(max_tokens=400, granularity="sentence", encoding="cl100k_base")
+    context = assemble([*map(Hit, chunks)], config, query="What may I eat before examination number 20?")
+    assert "Before examination number 20 you may eat a light breakfast" in context.text
+    assert not [part for part in counted if "breakfast" in part and "Before" not in part]
