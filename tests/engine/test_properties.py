@@ -34,7 +34,7 @@ SUMMARY = r"\[(?:Page|Pagina) context: [^\n]*\]\n"
 KEYS = r"(?:(?:source|page): [^\n]*\n)*"
 """The lines of `header_keys`, as the strategies draw them."""
 BETWEEN = r"(?:\\|\ufffd|&amp;|&lt;|&gt;|[\n ]\[\.\.\.\][\n ]|[\n ])*"
-CUT = r"(?: \[\.\.\.\])?"
+CUT = r"(?:[\n ]\[\.\.\.\])?"
 END = {"xml": CUT + r"\n</chunk>", framed: CUT + r"\n---"}
 
 
