@@ -164,10 +164,10 @@ def _kept_pieces(line: DocumentText) -> tuple[TextPiece, ...]:
 def _strip_end(kept: list[tuple[int, TextPiece]]) -> int:
     """Strip the white space at the end of what is `kept`, pieces of nothing else included; return the new end."""
     while kept:
-        chunk_start, piece = kept.pop()
-        if stripped := piece.text.rstrip():
-            end = piece.start + len(stripped)
-            kept.append((chunk_start, piece if end == piece.end else piece._replace(end=end)))
+        chunk_start, (candidate, start, end, separator, shared_chars) = kept.pop()
+        if stripped := candidate.chunk.text[start:end].rstrip():
+            end = start + len(stripped)
+            kept.append((chunk_start, TextPiece(candidate, start, end, separator, shared_chars)))
             return chunk_start + end
     return 0
 
