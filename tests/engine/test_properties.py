@@ -340,6 +340,8 @@ def test_an_item_is_dropped_only_if_it_does_not_fit_beside_everything_ranked_abo
         if decided[rank].reason == "empty":
             continue
         if assemble([*kept, hit], free).token_count <= limit:
+            if decided[rank].outcome == "dropped" and assemble(kept, free).token_count == limit:
+                continue  # at the limit nothing more is tried, not even a copy that adds no text
             kept.append(hit)
             assert decided[rank].outcome in ("kept", "contained")
         elif decided[rank].is_in_context or decided[rank].outcome == "contained":
