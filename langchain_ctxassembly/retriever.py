@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -25,6 +25,7 @@ from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import AsyncStore, Store
+from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 from langchain_ctxassembly.search import (
     ScoredRetriever,
@@ -266,7 +267,10 @@ class ContextAssemblyRetriever(BaseRetriever):
             )
         return search
 
-    def _assembler_inputs(self, documents: list[Document], query: str, conversation: Any) -> dict[str, Any]:
+    def _assembler_inputs(self, documents: Any, query: str, conversation: Any) -> dict[str, Any]:
+        if not isinstance(documents, Iterable) or isinstance(documents, (str, Document, Mapping)):
+            kind = type(self.retriever).__name__
+            raise InputError(f"{kind} must return a list of Document, got {safe_repr(documents)}")
         return assembler_inputs(documents, query, resolve_supplement(query, self.supplement), conversation)
 
     def _limit_labels(self, k: int | None, documents: list[Document]) -> list[Document]:

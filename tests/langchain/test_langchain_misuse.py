@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableLambda
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryIndex, MemoryStore, assemble
 from ctxassembly.errors import ConfigError, InputError, VocabularyError
@@ -107,6 +108,13 @@ def test_an_assembler_takes_neither_pairs_nor_nodes() -> None:
         ContextAssembler().invoke([Node()])
     with pytest.raises(InputError, match=r"got \['text'\]\Z"):
         ContextAssembler().invoke(["text"])
+
+
+@pytest.mark.parametrize("found", [None, "text", document("A", 1), {"documents": []}])
+def test_a_retriever_that_returns_no_list_is_named(found: Any) -> None:
+    retriever = ContextAssemblyRetriever(retriever=RunnableLambda(lambda query: found), assembler=ContextAssembler())
+    with pytest.raises(InputError, match=r"RunnableLambda must return a list of Document, got "):
+        retriever.invoke("falcon")
 
 
 CONTEXT_RETRIEVER = ContextAssemblyRetriever.from_vectorstore(VECTORSTORE, neighbors="unfiltered")
