@@ -17,7 +17,8 @@ from llama_index.core.utils import get_tokenizer
 
 from ctxassembly.concurrency import lock
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Conversation, Labels
+from ctxassembly.conversations.conversation import Conversation
+from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.events import ContextsLeftOutEvent, dispatcher, has_listeners
 

@@ -13,7 +13,8 @@ from pydantic import BaseModel, Field
 
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Conversation, Labels
+from ctxassembly.conversations.conversation import Conversation
+from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.left_out import ARGUMENTS, TOOL_DESCRIPTION, TOOL_NAME, LeftOut, find_left_out
 from ctxassembly.errors import ConfigError
 from ctxassembly.parameter_names import guess_names

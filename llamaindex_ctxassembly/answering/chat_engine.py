@@ -15,7 +15,8 @@ from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 
 from ctxassembly.answering.answer import Answer
 from ctxassembly.config.hints import check_parameters
-from ctxassembly.conversations.conversation import Conversation, Labels, given_conversation
+from ctxassembly.conversations.conversation import Conversation, given_conversation
+from ctxassembly.conversations.labels import Labels
 from llamaindex_ctxassembly.answering.query_engine import SETTINGS_OF_ASSEMBLY, AnswerQueryEngine
 from llamaindex_ctxassembly.answering.run import (
     AnswerRun,

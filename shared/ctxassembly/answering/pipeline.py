@@ -38,7 +38,7 @@ from ctxassembly.answering.window import fit_context, fit_history, window_budget
 from ctxassembly.citations.reader import AnswerReader, Resolved
 from ctxassembly.config.answering import AnswerConfig, Forbidden
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Labels
+from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.errors import AnswerError, SearchError
 from ctxassembly.safe_repr import describe_error, safe_repr

@@ -31,7 +31,8 @@ from ctxassembly.assembly.selection.select import select
 from ctxassembly.assembly.selection.supplement import RenderedSupplement, render_supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Conversation, Labels
+from ctxassembly.conversations.conversation import Conversation
+from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.messages import given_above_note
 from ctxassembly.data.candidates import (
     ALREADY_SENT,
