@@ -8,17 +8,19 @@ would wait for ever. Python 3.12 dropped the lock: at worst two threads compute 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, TypeVar
+import sys
+from typing import TYPE_CHECKING
 
-T = TypeVar("T")
+__all__ = ["cached_property"]
 
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property
+else:
 
-class cached_property(functools.cached_property[T]):  # noqa: N801 - named as the one that it replaces
-    """`functools.cached_property` of Python 3.12 and later."""
+    class cached_property(functools.cached_property):  # noqa: N801 - named as the one that it replaces
+        """`functools.cached_property` of Python 3.12."""
 
-    if not TYPE_CHECKING:  # the base class has the types
-
-        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        def __get__(self, instance, owner=None):
             if instance is None:
                 return self
             value = instance.__dict__[self.attrname] = self.func(instance)

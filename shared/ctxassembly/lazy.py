@@ -20,7 +20,7 @@ class Extra(NamedTuple):
 
 
 def _with_guesses(value: Any) -> Any:
-    """Return `value`; a class, other than one of data, then suggests the parameter that was meant."""
+    """Return `value`. A class with an `__init__` of its own then suggests the parameter that was meant."""
     is_service = isinstance(value, type) and "__init__" in vars(value) and not hasattr(value, "__dataclass_fields__")
     if is_service and isinstance(value.__init__, FunctionType) and not hasattr(value.__init__, "__wrapped__"):
         from ctxassembly.parameter_names import guess_names
@@ -31,7 +31,9 @@ def _with_guesses(value: Any) -> Any:
 
 def _modules_by_name(package: str) -> dict[str, str]:
     """Return the module that each public name of `package` is imported from, as its stub file says."""
-    stub = pkgutil.get_data(package, "__init__.pyi") or b""
+    stub = pkgutil.get_data(package, "__init__.pyi")
+    if stub is None:
+        raise ImportError(f"the loader of {package} can't read its __init__.pyi, which names what it exports")
     imports = [statement for statement in ast.parse(stub).body if isinstance(statement, ast.ImportFrom)]
     return {alias.name: str(statement.module) for statement in imports for alias in statement.names}
 
@@ -41,18 +43,18 @@ def lazy_names(
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__all__`, `__getattr__` and `__dir__` of `package`, whose public names its `__init__.pyi` imports.
 
-    `base` is the extra that the package needs, None for a package of the base install; `extras` has the extras of the
-    modules that need another one. `dir`, and so `help`, shows what is installed. So does `__all__`, so that `import *`
-    works in every install; in a package of the base install it leaves out all names that need an extra.
+    `base` is the extra that the whole package needs, None for a package of the base install; `extras` has the extra of
+    each module that needs another one. `dir`, and so `help`, shows what is installed. `__all__` has what `import *` can
+    import: the same, but in a package of the base install never a name that needs an extra.
 
-    Lazy names in a stub file: SPEC 1 of Scientific Python.
+    A stub has all names for type checkers and for this function, as SPEC 1 of Scientific Python proposes.
     """
     modules = _modules_by_name(package)
 
     def get_name(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        if modules[name] == package:  # a module of it that is public itself
+        if modules[name] == package:  # a public module of it, such as `presets`
             return import_module(f"{package}.{name}")
         try:
             return _with_guesses(getattr(import_module(modules[name]), name))
