@@ -3,8 +3,8 @@
 What a caller uses is here. The protocols of stores, indexes and models are in `ctxassembly.protocols`, the types of
 retrieval in `ctxassembly.retrieval`, of answer chains in `ctxassembly.answering`, of labels and quotes in
 `ctxassembly.citations`; all errors and warnings are in `ctxassembly.errors`. `ctxassembly.comparison` compares
-configurations, and `ctxassembly.enrichment` has a model write notes on chunks. Each name is imported on first use, so
-importing the package costs next to nothing.
+configurations, and `ctxassembly.enrichment` has a model write notes on chunks. Each name is listed in
+`__init__.pyi` and imported on first use, so importing the package costs next to nothing.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """One decision on every candidate, read off the place where its text ended up.
 
-Stages only drop and change candidates, and none of them reports to the trace. `Lineage` records the present form of
+Stages only drop and change candidates; none of them records what became of one. `Lineage` records the present form of
 each candidate and the original of each copy, so that a decision can follow it from its first form to its last. Once the
 layout is final, the text of a candidate is looked for in this order:
 
 - in pieces of its own: the candidate is kept, or cut or compressed if it was shortened;
-- in the pieces of a chunk that overlaps it: it is contained in that chunk, unless the rest of it was cut off: then all
-  that it would have added is lost, and it was dropped for the budget;
-- nowhere: it was dropped, for the reason that choosing gave, or because the conversation has all of it.
+- in the pieces of a chunk that overlaps it: it is contained in that chunk. But if it was shortened, all that it would
+  have added is lost, and it was dropped for the budget;
+- nowhere: it was dropped, for the reason that selection gave, or because the conversation has all of it. If neither is
+  known, there was no room for it.
 
 A copy shares the fate of its original. If the original is in the context, the copy is a duplicate of it.
 All maps are by the key of a candidate, which never changes.
@@ -45,11 +46,11 @@ class RenderedSelection(NamedTuple):
 
     selection: Selection
     labels: Sequence[CitationBlock]
-    """A candidate whose text others have has no piece in them."""
+    """The pieces of text below each label. A candidate has none if its text is in the pieces of others."""
     shortened: Mapping[int, Shortened]
     """The candidates of which only a part is included."""
     metadata_reader: MetadataReader
-    """Reads metadata for citations and decisions."""
+    """The reader of metadata for citations and decisions."""
     cited: CitedText
 
 
@@ -87,7 +88,8 @@ def make_decisions(
         original, why = copies.get(key, (candidate, None))
         now = lineage.current(original)
         status = _find_status(original, now, rendered, stripped, containers, sent_labels)
-        # A copy shows its own values. Others may have the document from links, or a better score from a copy.
+        # A copy is shown with its own values, an original with its present ones: links may have changed its document,
+        # and a copy may have raised its score.
         if why is None:
             document_id, score, value = now.chunk.document_id, now.score, rendered.selection.relevance.get(key)
         else:
@@ -163,7 +165,7 @@ def _pieces(labels: Iterable[CitationBlock]) -> Iterator[TextPiece]:
 
 
 def _find_containers(rendered: RenderedSelection, stripped: Mapping[int, int]) -> dict[int, Candidate]:
-    """Return the candidate that has the text of each taken one without its own, by key of the latter."""
+    """Return the candidate that has the text of each selected one without a piece, by key of the latter."""
     without_text = [candidate for candidate in rendered.selection.selected if candidate.key not in stripped]
     kept_by_document: dict[str, list[Candidate]] = defaultdict(list)
     for piece in _pieces(rendered.labels) if without_text else ():
@@ -178,8 +180,8 @@ def _find_containers(rendered: RenderedSelection, stripped: Mapping[int, int]) -
 def _find_container(candidate: Candidate, kept: Sequence[Candidate]) -> Candidate:
     """Return the candidate of `kept`, all of the same document, that has the text of `candidate`.
 
-    Text that two chunks share is written in the earlier one. With a label for each chunk it is written in the one that
-    is read first. If that is the later one, the earlier chunk may be left with nothing but a blank.
+    Text that two chunks share is written in the one that is earlier in the document. With a label for each chunk it is
+    written in the one that is earlier in the context; then the other one may be left with nothing but a blank.
     """
     position = attrgetter("position")
     before = max((other for other in kept if other.position <= candidate.position), key=position, default=None)

@@ -11,6 +11,8 @@ is verified. The first one is nearly always right: of 6,000 pairs from real spli
 text, gave the true overlap. Two chunks of 1,500 characters take 5 microseconds, 70 times less than trying each length.
 After 64 findings the texts repeat themselves and the search would become quadratic; then the prefix function takes
 over (120,000 equal letters: 20 ms).
+
+What is stripped is decided in `rendering/join.py`, where offsets come before texts.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Trial(NamedTuple):
 class Layout:
     """The selected candidates, grouped by document and in the configured order, and their rendered cost.
 
-    A supplement comes before or after all of them and is in every count, but in no label.
+    A supplement comes after all of them and is in every count, but in no label.
     """
 
     typesetter: Typesetter

@@ -1,6 +1,6 @@
-"""Groups set into blocks of text for one config: joined, divided into labels, arranged, written, measured.
+"""The typesetter: joins, labels, orders, writes and measures groups of chunks for one config.
 
-It has what is the same for every selection: the config, the joins of chunks, the measured sizes of groups. So all
+It keeps what is the same for every selection: the config, the joins of chunks, the measured sizes of groups. So all
 layouts of one assembly share one typesetter and its caches.
 """
 
@@ -49,10 +49,10 @@ from ctxassembly.wording.formats import FORMATS, shows_labels
 # Three things depend on more than their portion, and each has its rule:
 #
 # - The label's number depends on all groups before it. A number of up to three digits is one token everywhere,
-#   so portions are counted with the label 1, and `label_digits` adds what longer numbers take, from their number alone.
+#   so portions are counted with the label 1, and `label_digits` adds what longer numbers take.
 # - The header may name the page of a passage further down. It is written again only if pages or the best chunk change.
-# - The last separator is not written. `MeasuredGroup.separator_tokens` has what it takes, to be taken off for the last
-# group.
+# - The last separator is not written. `MeasuredGroup.separator_tokens` has its tokens, which are subtracted for the
+#   last group.
 #
 # A portion that begins with white space or "/" would merge with the break before it: it is `is_loose`, and with one
 # such portion the whole context is rendered and counted instead.
@@ -62,8 +62,8 @@ DIGITS_PER_TOKEN = 3
 """Digits of a number that make one token, in each of the encodings whose counts add up."""
 EMPTY_SIZE = Size()
 GetTokenStarts = Callable[[int, int, int], Iterable[int]]
-"""From the key of a candidate and a slice `[start:end]` of its chunk to where the tokens of sentences begin in the
-slice, relative to `start`."""
+"""Maps the key of a candidate and a slice `[start:end]` of its chunk to the offsets in the slice at which the tokens of
+sentences begin."""
 
 
 def effective_order(config: AssemblyConfig, parts: Parts | None = None) -> Order:
@@ -110,8 +110,8 @@ class PlacedRun(NamedTuple):
 class Typesetter:
     """Joins, arranges, writes and measures groups for one config.
 
-    `renderer` writes them. `summaries` has the page summaries by document id. A `supplement` comes before or after all
-    blocks. With `parts` each document has a group in each of them, or one whose chunks are ordered by them.
+    `renderer` writes them. `summaries` has the page summaries by document id. The `supplement` comes after all blocks.
+    With `parts` each document has a group in each of them, or one whose chunks are ordered by them.
     """
 
     def __init__(
@@ -145,10 +145,10 @@ class Typesetter:
         self._supplement_parts = supplement
         self.get_join = get_join
         self.supplement = counter.chain(counter.measure(part.text) for part in supplement)
-        # What a function of the caller's writes may depend on its label, a summary on the passage that leads.
+        # Then it depends on the order of labels which of them has the summary.
         self._has_summary_once = not self.is_by_document or (parts is not None and parts.count > 1)
         scattered = summaries and self._has_summary_once
-        # Labels of the conversation come in any order. Up to three digits, each is one token.
+        # Labels of the conversation come in any order. Up to three digits, each is one token, but not one character.
         has_long_labels = self._earlier.labels and (
             self._earlier.max_label >= 10**DIGITS_PER_TOKEN or config.max_characters
         )
@@ -174,7 +174,7 @@ class Typesetter:
         members: dict[GroupKey, list[Candidate]] = {}
         enabled = self.config.enabled
         for candidate in candidates:
-            # Passed through, every hit is a group of its own: nothing is joined and the order stays.
+            # With enabled=False each hit is a group of its own: nothing is joined or reordered.
             name = candidate.chunk.document_id if enabled else candidate.rank
             for part, form in parts.divide(candidate) if parts else ((0, candidate),):
                 members.setdefault((part, name), []).append(form)
@@ -292,9 +292,9 @@ class Typesetter:
         return MeasuredGroup(total._replace(fixed_tokens=total.tokens - max(separator_tokens, 0)), separator_tokens)
 
     def _preamble(self, group: DocumentGroup, summary: str) -> str:
-        """Return the text before the first passage of `group`.
+        """Return the text before the first passage of `group`: the header with the summary.
 
-        Where each label has a header of its own, that text is the summary, which belongs below the first one.
+        Where a group may have several labels, it is the summary alone, which goes below the first header.
         """
         if self.config.cite != "document":
             return summary
@@ -304,7 +304,7 @@ class Typesetter:
     def _passage_size(self, passage: DocumentText, before: str, *, is_last: bool) -> tuple[Size, int]:
         """Return the size of `passage` with a marker or the preamble `before`, and with a marker or a separator after.
 
-        Also the tokens of it that go if nothing comes after the separator.
+        Also return the tokens of the separator, which isn't written after the last block.
         """
         key = (before, is_last)
         known: tuple[Size, int] | None = passage.sizes.get(key)
@@ -331,7 +331,11 @@ class Typesetter:
     def _portion_size(
         self, before: str, passage: Sequence[TextPiece], after: Sequence[RenderedPart] | None
     ) -> tuple[Size, int]:
-        """Return the size from one cut to the next: in a marker, or behind the parts `after` a block's last passage."""
+        """Return the size of a portion, and the tokens of the separator at its end.
+
+        It is what comes `before` the passage, the passage, and the footer `after` it with the separator. None means
+        that another passage follows: then the first half of a marker comes last.
+        """
         counter, verbatim = self.counter, 0
         parts = self.renderer.passage(passage, is_first=not before)
         # A text that begins with these merges with the line break before it.

@@ -1,6 +1,6 @@
 """Removal of sentences that another passage of the context repeats.
 
-It runs after the budget: a copy may be removed only if the other one is in the context.
+It runs after the budget is filled: a copy may be removed only if the other one is in the context.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from ctxassembly.text.sentences import ClassifiedSentence, classify_sentences
 from ctxassembly.tokens.cache import TextCache
 
 # Most contexts repeat nothing, and comparing bytes takes far less time than classifying sentences. So the text before
-# each stop is compared first, and only documents that share enough of it for a run (`MIN_CHARS`) are read. Text that
-# was cut out is ignored.
+# each stop is compared first, and only lines that share enough of it for a run of `MIN_CHARS` are read. Text that was
+# cut out is ignored.
 
 PIECE_BYTES = 25
-"""A piece of text between two stops is passed over if it has no more bytes, white space aside."""
+"""A piece of text between two stops is ignored if it has at most this many bytes, without white space."""
 FINGERPRINT_BYTES = 66
-"""Bytes before a stop that two documents must share: every run has them, unless a third of it is white space."""
+"""Bytes before a stop that two lines must share. A run has as many, unless much of it is white space or sentences of at
+most `PIECE_BYTES`: such a run isn't found."""
 CACHE_BYTES = 8 * 1024 * 1024
 """Size of the cache of fingerprints, which is kept between assemblies."""
 HASH_BYTES = 36
@@ -69,7 +70,7 @@ def _kept_text(line: DocumentText) -> str:
 
 
 def _fingerprints(text: str) -> frozenset[int]:
-    """Return the hashes of the bytes before each stop of `text`, at the end of all pieces that are long enough."""
+    """Return the hash of the last `FINGERPRINT_BYTES` before each stop of `text`, without pieces that are ignored."""
     # Encoded once: searching bytes takes a fifth of the time of searching str.
     data = text.encode("utf-8", "surrogatepass").replace(b"\n\n", b"..")
     for stop in () if text.isascii() else _FULL_STOPS:
@@ -82,8 +83,8 @@ def _fingerprints(text: str) -> frozenset[int]:
     return frozenset([hash(joined[end - FINGERPRINT_BYTES : end]) for end in ends if end >= FINGERPRINT_BYTES])
 
 
-# A line is the text that adjacent chunks make together. If only slices of a chunk are kept, a sentence that is kept in
-# part doesn't count as a copy: a reader of that copy would miss the rest.
+# A line is the text that adjacent chunks make together. A sentence of which only a part is kept can't replace another
+# one: the reader would miss the rest.
 
 
 class LineSentences:
@@ -134,8 +135,8 @@ class LineSentences:
         """Yield the slices of each candidate as spans of the line, with the indexes of the sentences in each."""
         for begin, candidate in self.line.members:
             for start, end in candidate.spans:
-                first = bisect_right(self.statements, begin + start, key=itemgetter(1))
-                last = bisect_left(self.statements, begin + end, lo=first, key=itemgetter(0))
+                first = bisect_right(self.statements, begin + start, key=attrgetter("end"))
+                last = bisect_left(self.statements, begin + end, lo=first, key=attrgetter("start"))
                 yield candidate, (begin + start, begin + end), range(first, last)
 
 
@@ -152,12 +153,12 @@ def _is_covered(text: str, statement: ClassifiedSentence, spans: Sequence[Span])
 # Sentences of a better-ranked passage are removed from the others: a reader needs them once.
 #
 # Overlap isn't repetition. Text that two chunks share because a splitter repeats it is stripped when they are joined
-# (`rendering/join.py`). Repetition is what remains: the same sentences in two lines that no chunk connects. So whole
-# lines are compared, and borders of chunks hide nothing.
+# (`rendering/join.py`). Repetition is what remains: the same sentences in two lines that no chunk connects. Whole lines
+# are compared, so a repeat is found even where a chunk ends in the middle of it.
 #
 # 1. `may_share_sentences` finds the lines that need to be read.
 # 2. In each line, runs of prose that another line has are listed. Tables, lists and code are never part of a run, since
-#    a part of them says little, and neither are headings, which say what was removed.
+#    a part of them says little. Headings aren't either: they tell the reader what was removed.
 # 3. Lines keep their runs by rank. A run of a later line is removed as far as it matches one that is kept, sentence by
 #    sentence, if that is at least `MIN_CHARS` long.
 #
@@ -167,7 +168,7 @@ MIN_CHARS = 100
 """Minimum length of a run that is removed: two sentences, or a long one. For less, a reader isn't sent elsewhere."""
 
 _CODE_CHARACTERS = frozenset("=(){}[];<>")
-"""Characters that no heading has."""
+"""Characters of code. A line with one of them is no heading."""
 
 
 class RepeatedSentences(NamedTuple):
@@ -176,7 +177,7 @@ class RepeatedSentences(NamedTuple):
     forms: dict[int, Candidate]
     """What remains of each, if anything."""
     fully_covered_by: dict[int, Candidate]
-    """For each of which nothing remains, the candidate that has most of its text."""
+    """For each candidate of which nothing remains, the one that has most of its text."""
     covered_by: dict[int, Candidate]
     """For each of `forms`, the candidate that has most of the removed text."""
     removed_spans: dict[int, tuple[Span, ...]]
@@ -187,7 +188,7 @@ class _SharedRun(NamedTuple):
     """Consecutive sentences of a line that other lines have, too. Runs sort by the order in which they are kept."""
 
     rank_key: tuple[bool, int, int]
-    """The rank of the line's best candidate: one of two passages keeps all that they share."""
+    """The rank of the line's best candidate. All runs of a line have it, so one of two lines keeps all they share."""
     line_index: int
     """The index of the line."""
     begin: int
@@ -318,7 +319,7 @@ def _remove_runs(
         kept = tuple(rest for span in slices for rest in subtract_spans(span, removed))
         if kept == slices:
             continue
-        # Of the runs that touch the candidate, the longest one decides which candidate has most of what it loses.
+        # The owner of the longest removed run that touches the candidate is the one that has most of what it loses.
         first = bisect_right(spans, slices[0][0], key=itemgetter(1))
         last = bisect_left(spans, slices[-1][1], key=itemgetter(0))
         run = max(runs[first:last], key=attrgetter("chars"), default=longest)
@@ -337,7 +338,7 @@ def _remove_runs(
 
 
 def _leaves_only_headings(other: LineSentences, text: LineSentences, runs: Sequence[_RepeatedRun]) -> bool:
-    """Return whether `text` without `runs` has only headings left, all of them in `other`."""
+    """Return True if `text` without `runs` has only headings left, each in `other` or without letters and digits."""
     removed = {index for run in runs for index in range(run.begin, run.end)}
     remaining = [index for index, is_complete in enumerate(text.is_complete) if is_complete and index not in removed]
     return all(_is_heading(text, index) and _is_needless(text.statements[index].text, other) for index in remaining)
@@ -355,8 +356,8 @@ def _is_needless(text: str, other: LineSentences) -> bool:
 def remove_repeated(selection: Selection, required_keys: Container[int]) -> Selection:
     """Return `selection` without repeated sentences; the same one if there are none, or their removal saves nothing.
 
-    Candidates with `required_keys` lose nothing. If a candidate was shortened and loses all that was kept of it, the
-    rest is over budget, since it may say something else.
+    Candidates with `required_keys` lose nothing. If a candidate was shortened and loses all that was kept of it, its
+    rest is recorded as over budget, not as repeated, since it may say something else.
     """
     lines = document_texts(selection.selected, selection.layout.typesetter.get_join)
     repeated = find_repeated(lines, required_keys)

@@ -1,11 +1,13 @@
 """Selection: from all usable candidates to the ones in the context, as a pipe of steps from value to value.
 
 1. What must be kept whole comes first, then everything in the window if that fits.
-2. Otherwise weak candidates are dropped, and the others fill the room by relevance to the query, or by rank without
-   one. If a language model compresses, it reads what doesn't fit, and the room is filled again.
+2. Otherwise weak candidates are dropped (`prefilter.py`), and the others fill the room by relevance to the query
+   (`by_relevance.py`, sentences in `knapsack.py`), or by rank without one (`fill.py`). What doesn't fit may be
+   shortened (`shorten.py`). If a language model compresses, it reads what doesn't fit (`compress.py`), and the room is
+   filled again.
 3. If nothing fits at all, the best hit is included by itself, below a shorter header.
-4. Rows of a table get its header, if another chunk has it.
-5. Sentences that two passages share are removed from one of them.
+4. Rows of a table get its header, if another chunk has it (`table_heads.py`).
+5. Sentences that two passages share are removed from one of them (`repeated_sentences.py`).
 """
 
 from __future__ import annotations

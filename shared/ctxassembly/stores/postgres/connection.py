@@ -18,6 +18,9 @@ stopped (see `concurrency`), so it is ended from its other end, in three steps:
 2. The driver asks the server to cancel the statement. psycopg2's `cancel` would stop all threads until the server
    replies; there the server gets a `statement_timeout` of its own, sent with the statement.
 3. If the thread hasn't ended `GRACE_SECONDS` later, its socket is shut down: it reads the end of the stream.
+
+A statement of `query_rows` is sent again once, in the time that is left, if its connection turns out to be dead, as
+after a restart of the server. One that gets no answer isn't sent again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A filter as an SQL condition in which every key and every value is bound.
 
 A row without the key passes no condition but `{"$exists": False}`, as in SQL; True is not 1. Nothing is ignored: what
-can't be read is an error, since filters keep tenants apart.
+can't be read is an error, since filters keep tenants apart. `index.py` adds the condition to each of its statements.
 
 A table of LlamaIndex's takes its MetadataFilters, too. Their condition lets through what PGVectorStore's own lets
 through, or less: a row without the key never passes, and where that condition would fail (text in a place where a
