@@ -54,7 +54,16 @@ class MetadataAccess:
     """The judge of which chunks agree with a hit of their document, and the count of those that don't."""
 
     def __init__(self, config: AssemblyConfig) -> None:
-        self._config = config
+        keys = config.keys
+        self._own_categories: dict[str, KeyCategory] = {
+            key: "number" if name in _NUMBER_FIELDS else "document" if name in ("document_id", "lookup_id") else "free"
+            for name in (field.name for field in fields(keys))
+            if name not in _FIXED_FIELDS
+            for key in getattr(keys, name)
+            if key_category(key) == "fixed"
+        }
+        """The kinds of the caller's own keys, which the list of the field doesn't know."""
+        self._own_categories |= dict.fromkeys((*config.varying_keys, *config.summary_key), "free")
         self._categories: dict[str, KeyCategory] = {}
         self._signatures: dict[int, tuple[Chunk, Signature]] = {}
         """By the `id` of the chunk. The chunk is kept with it, so that no other one gets the same."""
@@ -150,26 +159,13 @@ class MetadataAccess:
                 fixed[path] = _to_hashable(value, MAX_DEPTH)
 
     def _category(self, path: str, key: Any) -> KeyCategory:
-        kind = _own_category(path, self._config) or (
-            _own_category(key, self._config) or key_category(key) if type(key) is str else "fixed"
+        kind = self._own_categories.get(path) or (
+            self._own_categories.get(key) or key_category(key) if type(key) is str else "fixed"
         )
         if kind == "fixed" and path.startswith("loc."):
             kind = "number"
         self._categories[path] = kind
         return kind
-
-
-def _own_category(key: str, config: AssemblyConfig) -> KeyCategory | None:
-    """Return the kind of a key of the caller's own; None if the list of the field knows it, or nobody does."""
-    if key in config.varying_keys or key in config.summary_key:
-        return "free"
-    if key_category(key) != "fixed":
-        return None
-    names = [field.name for field in fields(config.keys) if field.name not in _FIXED_FIELDS]
-    name = next((name for name in reversed(names) if key in getattr(config.keys, name)), None)
-    if name is None:
-        return None
-    return "number" if name in _NUMBER_FIELDS else "document" if name in ("document_id", "lookup_id") else "free"
 
 
 HIDDEN_FILTER = "The filter of the search can't be seen"
