@@ -137,15 +137,15 @@ def _best_chunks(sentences: ScoredSentences, taken: Collection[int], max_chars: 
     Sentences that are `taken`, or in a better chunk, don't count; a chunk that has no other isn't one of them.
     """
     below_cutoff = sentences.below_cutoff()
-    scores = sentences.ranking.ranking_scores()
+    ranges = {span.candidate.key: span.sentence_range for span in sentences.candidate_spans}
     chunks: list[tuple[int, set[int]]] = []
     found = set(taken)
-    for span in sorted(sentences.candidate_spans, key=lambda span: -scores.get(span.candidate.key, 0.0)):
-        if span.candidate.key not in below_cutoff and (new := set(span.sentence_range) - found):
+    for candidate in sentences.rank_candidates(span.candidate for span in sentences.candidate_spans):
+        if candidate.key not in below_cutoff and (new := set(ranges[candidate.key]) - found):
             max_chars -= int(sentences.lengths[list(new)].sum())
             if max_chars < 0:
                 break
-            chunks.append((span.candidate.key, new))
+            chunks.append((candidate.key, new))
             found |= new
     return chunks
 

@@ -71,8 +71,6 @@ def drop_weak(
     """
     config, notes = layout.config, list[str]()
     floor, min_tokens, limit = config.relevance_floor, config.min_chunk_tokens, config.max_chunk_tokens
-    if floor is None and not min_tokens and limit is None:
-        return PrefilterResult({}, {}, ())
     exclusions: dict[int, Exclusion] = {}
     remaining = tuple(candidates)
 
