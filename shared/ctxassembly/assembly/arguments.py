@@ -10,7 +10,7 @@ from ctxassembly.assembly.expansion.fetch import StoreTraits
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import hint_for_config, not_a_hit_error
-from ctxassembly.conversations.conversation import Conversation
+from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.validation import check_type
 from ctxassembly.errors import ConfigError, InputError
@@ -85,6 +85,6 @@ def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, 
         needs = "neighbors='filtered' needs the filter of the search"
         remedy = "pass filter=, or a store with that filter, or write neighbors='auto'"
         raise ConfigError.worded("neighbors", f"{needs}: {remedy}")
-    check_type("conversation", call.conversation, Conversation)
+    given_conversation(call.conversation)
     # A subclass of str may change how its text is read; the text itself is asked for.
     return config, query if query is None else str.__str__(query)

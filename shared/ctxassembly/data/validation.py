@@ -141,9 +141,7 @@ def check_fields(record: Any, prefix: str = "") -> None:
         ConfigError: a value is out of its range.
     """
     for name, rule in field_rules(record.__class__).items():
-        value = getattr(record, name)
-        if not rule.accepts(value):
-            raise _config_error(prefix + name, rule, value)
+        _check(prefix + name, rule, getattr(record, name))
 
 
 def check_int(parameter: str, value: Any, minimum: int, maximum: float = math.inf) -> None:
@@ -152,9 +150,7 @@ def check_int(parameter: str, value: Any, minimum: int, maximum: float = math.in
     Raises:
         ConfigError: it is not.
     """
-    rule = Range(minimum, maximum).rule(int)
-    if not rule.accepts(value):
-        raise _config_error(parameter, rule, value)
+    _check(parameter, Range(minimum, maximum).rule(int), value)
 
 
 def check_positive(parameter: str, value: Any) -> None:
@@ -163,15 +159,14 @@ def check_positive(parameter: str, value: Any) -> None:
     Raises:
         ConfigError: it is not.
     """
-    rule = Range(above=0).rule(float)
+    _check(parameter, Range(above=0).rule(float), value)
+
+
+def _check(parameter: str, rule: Rule, value: Any) -> None:
     if not rule.accepts(value):
-        raise _config_error(parameter, rule, value)
-
-
-def _config_error(parameter: str, rule: Rule, value: Any) -> ConfigError:
-    is_huge = isinstance(value, int) and value > MAX_INTEGER
-    hint = f": the most is {MAX_INTEGER:,}" if is_huge else _hint_for_number(parameter, rule, value)
-    return ConfigError(parameter, rule.allowed, value, hint)
+        is_huge = isinstance(value, int) and value > MAX_INTEGER
+        hint = f": the most is {MAX_INTEGER:,}" if is_huge else _hint_for_number(parameter, rule, value)
+        raise ConfigError(parameter, rule.allowed, value, hint)
 
 
 def _hint_for_number(parameter: str, rule: Rule, value: Any) -> str:
