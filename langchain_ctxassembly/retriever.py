@@ -23,7 +23,6 @@ from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
@@ -82,7 +81,6 @@ class ContextAssemblyRetriever(BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     @classmethod
-    @guess_names
     def from_vectorstore(
         cls,
         vectorstore: VectorStore,

@@ -17,7 +17,6 @@ from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.left_out import ARGUMENTS, TOOL_DESCRIPTION, TOOL_NAME, LeftOut, find_left_out
 from ctxassembly.errors import ConfigError
-from ctxassembly.parameter_names import guess_names
 from llamaindex_ctxassembly.postprocessor import AssembledNodes, ContextAssemblyPostprocessor
 
 
@@ -30,7 +29,6 @@ class LeftOutInput(BaseModel):
     label: str | int | None = Field(None, description=ARGUMENTS["label"])
 
 
-@guess_names
 def left_out_tool(
     context: Context | Mapping[str, Any], *, postprocessor: ContextAssemblyPostprocessor | None = None
 ) -> FunctionTool:

@@ -28,7 +28,6 @@ from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.integrations.metadata import ContextPayload, supplement_key
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer
@@ -245,13 +244,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         # LlamaIndex's own method drops values that can't be pickled: a copy would get the default config or no store.
         return BaseModel.__getstate__(self)
 
-    @guess_names
     def context(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """Return the context that `postprocess_nodes` would turn into nodes, for a look at its decisions."""
         nodes = as_node_list(nodes)
         return self.assemble_as(partial(add_media_notes, nodes=nodes), self._read(nodes, query_str))
 
-    @guess_names
     async def acontext(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """Async version of `context`."""
         nodes = as_node_list(nodes)

@@ -25,7 +25,6 @@ from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
 from ctxassembly.conversations.sources import answer_reader, get_field
 from ctxassembly.conversations.sources import resolve as resolved_over
 from ctxassembly.errors import InputError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.user_warnings import WarnOnce, with_remedy
 
@@ -33,7 +32,6 @@ _SOURCE_LINE = re.compile(r"Source [0-9]+:\n")
 """The line that CitationQueryEngine writes above each piece of a node."""
 
 
-@guess_names
 def resolve(response: Any, mode: Mode = "renumber") -> Resolved:
     """Return the citations that the answer in `response` uses, the unused and the unknown ones, and its text.
 
@@ -62,7 +60,6 @@ def resolve(response: Any, mode: Mode = "renumber") -> Resolved:
     return resolved_over(_response_text(response), sources, mode)
 
 
-@guess_names
 def citation_reader(response: Any, mode: Mode = "keep") -> AnswerReader:
     """Return a reader for a streamed response: citations are known as the pieces arrive, sync or async.
 

@@ -11,7 +11,6 @@ from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 
 from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
-from ctxassembly.parameter_names import guess_names
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 
 
@@ -64,7 +63,6 @@ class ContextEvent(Event):
     query: str | None = None
 
 
-@guess_names
 def add_assembly_step(
     workflow: type[Workflow], postprocessor: ContextAssemblyPostprocessor | None = None, *, name: str = "assemble"
 ) -> None:

@@ -24,7 +24,6 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.sources import get_field
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.retrieval.search import Question
 from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.agents.tools import conversation_in
@@ -34,7 +33,6 @@ from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 from langchain_ctxassembly.search import VisibleSearch, ambient_config
 
 
-@guess_names
 def context_node(
     source: ContextAssembler | Runnable[str, Any],
     *,

@@ -24,7 +24,6 @@ from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.left_out import ARGUMENTS, TOOL_DESCRIPTION, TOOL_NAME, LeftOut, find_left_out
 from ctxassembly.conversations.sources import is_context, iter_contexts
 from ctxassembly.errors import ConfigError
-from ctxassembly.parameter_names import guess_names
 from langchain_ctxassembly.agents.turn import is_left_out
 from langchain_ctxassembly.assembler import (
     ContextAssembler,
@@ -100,7 +99,6 @@ class SearchInput(BaseModel):
     """LangGraph puts the agent's state here, by the name. The model doesn't see it."""
 
 
-@guess_names
 def context_tool(
     retriever: Runnable[str, Any],
     name: str = DEFAULT_NAME,
@@ -257,7 +255,6 @@ class LeftOutInput(BaseModel):
     """LangGraph puts the agent's state here, by the name. The model doesn't see it."""
 
 
-@guess_names
 def left_out_tool(context: Context | Mapping[str, Any] | None = None, *, assembler: Any = None) -> BaseTool:
     """Return a tool for what `context` left out, by words, document or page, and for the text around a label.
 

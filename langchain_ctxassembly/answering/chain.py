@@ -42,7 +42,6 @@ from ctxassembly.integrations.metadata import (
     answer_payload,
     to_exchanges,
 )
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime import answer_run
 from ctxassembly.runtime.answer import aunderstand, understand
@@ -284,7 +283,6 @@ def _sum_pieces(pieces: Iterable[Any]) -> Any:
     return reduce(add, pieces)
 
 
-@guess_names
 def answer_chain(
     llm: Runnable[Any, Any],
     retriever: Runnable[str, list[Document]],
@@ -355,7 +353,6 @@ def answer_chain(
     return AnswerRunnable(ChainParts(AnswerModels(llm, models or {}, structured, {}), evidence, config, answer_cache))
 
 
-@guess_names
 def understanding_chain(
     llm: Runnable[Any, Any], config: AnswerConfig | None = None, *, structured: bool = True
 ) -> Runnable[Any, QueryUnderstanding]:

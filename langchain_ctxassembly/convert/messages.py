@@ -25,7 +25,6 @@ from ctxassembly.data.citations import Citation, Source
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.integrations.metadata import check_context
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import to_plain
 from ctxassembly.wording.languages import LANGUAGES
@@ -33,7 +32,6 @@ from langchain_ctxassembly.convert.documents import CONTEXT_CALL
 from langchain_ctxassembly.convert.search_results import SearchResult, citation_url, search_results
 
 
-@guess_names
 def to_messages(
     context: Context,
     question: str,
@@ -104,7 +102,6 @@ Content = Literal["text", "search_results"]
 """`context.text` with its labels, or the blocks of `to_search_results`."""
 
 
-@guess_names
 def to_tool_output(
     context: Context, *, content: Content = "text"
 ) -> tuple[str | list[str | dict[Any, Any]], dict[str, Any]]:

@@ -15,7 +15,6 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.integrations.numbering import IdOf, assign_numbers, default_chunk_id
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.framework_rows import LANGCHAIN
 from ctxassembly.stores.numbering import ChromaRecords, NumberingReport, QdrantRecords, number_collection
@@ -23,7 +22,6 @@ from langchain_ctxassembly.stores.filters import Chroma, Qdrant, kind_of
 from langchain_ctxassembly.stores.identity import is_postgres
 
 
-@guess_names
 def number_chunks(
     documents: Iterable[Document],
     *,
@@ -96,7 +94,6 @@ def number_chunks(
     ]
 
 
-@guess_names
 def number_stored_chunks(
     vectorstore: VectorStore,
     *,
@@ -141,7 +138,6 @@ def number_stored_chunks(
     return _number_collection(vectorstore, keys, **options)
 
 
-@guess_names
 async def anumber_stored_chunks(
     vectorstore: VectorStore,
     *,

@@ -25,7 +25,6 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import check_size
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.stores.framework_rows import LANGCHAIN
 from ctxassembly.stores.numbering import NumberingReport
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, json_text, keep_storable
@@ -49,7 +48,6 @@ Rows = Iterable[Sequence[Any]]
 """Id, text and metadata of chunks."""
 
 
-@guess_names
 @dataclass(frozen=True, kw_only=True)
 class PGVectorNeighbors(PostgresStore):
     """A store of neighbors over `PGVectorStore`, `AsyncPGVectorStore` or `PGVector`: one statement a fetch.

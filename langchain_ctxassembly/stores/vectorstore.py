@@ -18,7 +18,6 @@ from ctxassembly.data.filters import is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.numbering import default_chunk_id
-from ctxassembly.parameter_names import guess_names
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.filters import (
     aget_documents,
@@ -31,7 +30,6 @@ from langchain_ctxassembly.stores.filters import (
 from langchain_ctxassembly.stores.identity import is_postgres
 
 
-@guess_names
 @dataclass(frozen=True)
 class VectorStoreNeighbors:
     """A store of neighbors over any vector store with `get_by_ids`, sync or async; Chroma and Qdrant need none.

@@ -20,7 +20,6 @@ from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.metadata import check_context
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import RerankedPosition, Reranker
 from ctxassembly.runtime.assemble import map_output
 from ctxassembly.runtime.scorers import to_reranker
@@ -111,7 +110,6 @@ def _answer_text(answer: Any) -> Any:
     return answer.text if isinstance(answer, CompletionResponse) else answer
 
 
-@guess_names
 def to_messages(
     context: Context,
     question: str,

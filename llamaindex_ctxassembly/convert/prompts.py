@@ -16,7 +16,6 @@ from llama_index.core.prompts.prompt_type import PromptType
 from llama_index.core.response_synthesizers.refine import DEFAULT_RESPONSE_PADDING_SIZE
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.label_forms import RULE
 from ctxassembly.wording.languages import language_of
@@ -43,7 +42,6 @@ class CitationTemplates:
     """For a chat engine's `context_refine_prompt`: has {context_msg} and {existing_answer}."""
 
 
-@guess_names
 def citation_templates(
     style: str = "grounded",
     *,
@@ -115,7 +113,6 @@ CITATION_CONTEXT_REFINE_PROMPT = _DEFAULT_TEMPLATES.context_refine
 """The same for a chat engine's further text: for `context_refine_prompt`."""
 
 
-@guess_names
 def token_budget(
     llm: BaseLLM | None = None,
     *,

@@ -29,7 +29,6 @@ from ctxassembly.config.hints import check_store
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys, get_path, with_keys
 from ctxassembly.errors import ConfigError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import to_id
 from ctxassembly.stores.filtered import FilteredStore
 from llamaindex_ctxassembly.convert.models import check_kind
@@ -37,7 +36,6 @@ from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters
 
 
-@guess_names
 @dataclass(frozen=True)
 class DocstoreNeighbors:
     """A store of neighbors over a docstore: one `get_nodes` for each fetch, for all documents together.
@@ -84,7 +82,6 @@ class DocstoreNeighbors:
         return _select_chunks(nodes, refs, self.keys)
 
 
-@guess_names
 @dataclass(frozen=True)
 class VectorStoreNeighbors:
     """A store of neighbors over any vector store that stores text and has `get_nodes`.

@@ -14,7 +14,6 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.integrations.numbering import ChunkNumber, IdOf, assign_numbers, default_chunk_id
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.framework_rows import LLAMAINDEX
 from ctxassembly.stores.numbering import ChromaRecords, NumberingReport, QdrantRecords, number_collection
@@ -24,7 +23,6 @@ from llamaindex_ctxassembly.stores.neighbors import is_chroma, is_pg_vector_stor
 _LINKS = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
 
 
-@guess_names
 def number_chunks(
     nodes: Iterable[BaseNode],
     *,
@@ -147,7 +145,6 @@ def _rename_related(related: RelatedNodeInfo, new_ids: Mapping[str, str]) -> Rel
     return related if name is None else related.model_copy(update={"node_id": name})
 
 
-@guess_names
 def number_stored_chunks(
     vector_store: BasePydanticVectorStore,
     *,

@@ -19,7 +19,6 @@ from ctxassembly.concurrency import submit
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.stores.framework_rows import LLAMAINDEX
 from ctxassembly.stores.numbering import NumberingReport
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, keep_storable
@@ -32,7 +31,6 @@ from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import normalize_filters
 
 
-@guess_names
 @dataclass(frozen=True, kw_only=True)
 class PGVectorNeighbors(PostgresStore):
     """A store of neighbors over LlamaIndex's PGVectorStore: one statement a fetch, sync or async.

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from contextlib import AbstractContextManager
     from queue import SimpleQueue
-    from types import FrameType
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -289,57 +288,6 @@ async def _await_safely(function: Callable[[T], Awaitable[R]], argument: T, sema
             return await function(argument)
         except Exception as error:  # noqa: BLE001 - see above
             return error
-
-
-def is_event_loop_frame(frame: FrameType) -> bool:
-    """Return True if `frame` is an event loop's: the caller of the step it runs is not on the stack."""
-    return str(frame.f_globals.get("__name__")).startswith(("asyncio.events", "asyncio.runners", "uvloop"))
-
-
-def waiting_frames() -> Iterator[FrameType]:
-    """Yield the frames that wait for the current task, innermost first; none outside of a task.
-
-    Python keeps no way back from a task to who awaits it, so all tasks of the event loop are looked at.
-    """
-    import asyncio
-
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:  # no event loop runs in this thread
-        return
-    seen: list[Any] = []
-    while task is not None:
-        seen.append(task)
-        others = [other for other in asyncio.all_tasks() if other not in seen]
-        task, frames = next(
-            ((other, frames) for other in others if _is_waiting_for(task, other, frames := _suspended_frames(other))),
-            (None, []),
-        )
-        yield from reversed(frames)
-
-
-def _suspended_frames(task: Any) -> list[FrameType]:
-    """Return the frames of a waiting task, outermost first, as far as its generators expose them."""
-    frames: list[FrameType] = []
-    awaitable: Any = task.get_coro()
-    while awaitable is not None:
-        kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(awaitable, f"{kind}_frame")), None)
-        if kind is None:
-            break
-        if (frame := getattr(awaitable, f"{kind}_frame")) is not None:
-            frames.append(frame)
-        awaitable = getattr(awaitable, {"cr": "cr_await", "gi": "gi_yieldfrom", "ag": "ag_await"}[kind])
-    return frames
-
-
-def _is_waiting_for(task: Any, other: Any, frames: Sequence[FrameType]) -> bool:
-    """Return True if `other`, suspended in `frames`, awaits `task` directly, by gather or by wait."""
-    waiter = getattr(other, "_fut_waiter", None)
-    if waiter is task or any(child is task for child in getattr(waiter, "_children", ())):
-        return True
-    own = (frame for frame in frames if str(frame.f_globals.get("__name__")).startswith("asyncio."))
-    names = (value for frame in own for value in frame.f_locals.values())
-    return any(one is task for value in names for one in (value if isinstance(value, (set, list, tuple)) else (value,)))
 
 
 def _timeout_error(timeout_seconds: float) -> TimeoutError:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.data.citations import ContextData
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.serialization import dump_context, load_context
 from ctxassembly.wording.formats import shows_labels
 
@@ -75,7 +74,6 @@ class Context(ContextData):
         """True if a reader sees the labels."""
         return shows_labels(self.format)
 
-    @guess_names
     def to_messages(
         self,
         question: str,

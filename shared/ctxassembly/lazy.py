@@ -7,7 +7,7 @@ import pkgutil
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import FunctionType, MappingProxyType
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 
@@ -17,16 +17,6 @@ class Extra(NamedTuple):
     name: str
     modules: tuple[str, ...]
     """The modules that it brings and that the package imports."""
-
-
-def _with_guesses(value: Any) -> Any:
-    """Return `value`. A class with an `__init__` of its own then suggests the parameter that was meant."""
-    is_service = isinstance(value, type) and "__init__" in vars(value) and not hasattr(value, "__dataclass_fields__")
-    if is_service and isinstance(value.__init__, FunctionType) and not hasattr(value.__init__, "__wrapped__"):
-        from ctxassembly.parameter_names import guess_names
-
-        guess_names(value)
-    return value
 
 
 def _modules_by_name(package: str) -> dict[str, str]:
@@ -57,7 +47,7 @@ def lazy_names(
         if modules[name] == package:  # a public module of it, such as `presets`
             return import_module(f"{package}.{name}")
         try:
-            return _with_guesses(getattr(import_module(modules[name]), name))
+            return getattr(import_module(modules[name]), name)
         except ModuleNotFoundError as error:
             from ctxassembly.errors import missing_extra
 

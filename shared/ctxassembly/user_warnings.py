@@ -2,9 +2,8 @@
 
 A warning at a line of a framework, or of ours, doesn't show where to look. `stacklevel` can't count the frames
 between: a chain, a retry, an agent and an instrumented method add different numbers of them. So the caller is the first
-frame outside this package and the frameworks. A step of an async chain is a task of its own, whose stack ends at the
-event loop; there the search goes on in the task that waits for it. A thread of an executor has no caller at all. Then
-the line is used that made the object.
+frame outside this package and the frameworks. A step of an async chain and a thread of an executor have no caller on
+their stack: there the line that made the object is named.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from inspect import currentframe
 from types import FrameType
 from typing import Any, NamedTuple
 
-from ctxassembly.concurrency import is_event_loop_frame, waiting_frames
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
 
 MAX_FACT_CHARS = 160
@@ -31,6 +29,7 @@ _FRAMEWORKS = (
     "opentelemetry", "openinference",
 )  # fmt: skip
 """Prefixes of the package names that may be on the stack between a caller and us."""
+_EVENT_LOOPS = ("asyncio.events", "asyncio.runners", "uvloop")
 _STDLIB = os.__file__.removesuffix("os.py")
 
 
@@ -143,23 +142,15 @@ def warn(warning: Warning, fallback: _Line | None = None) -> None:
 
 
 def _caller_line() -> _Line | None:
-    """Return the innermost line on the stack that is neither ours nor a framework's."""
-    stack = list(_stack_frames())
-    loop = next((at for at, frame in enumerate(stack) if is_event_loop_frame(frame)), len(stack))
-    caller = next((frame for frame in (*stack[:loop], *waiting_frames()) if not _is_internal(frame)), None)
-    if caller is None:
-        # The loop may have been started below a plain call. What is installed there is a server or a kernel.
-        caller = next((frame for frame in stack[loop:] if not _is_internal(frame)), None)
-        if caller is None or _is_installed(caller):
-            return None
-    return _Line(caller.f_code.co_filename, caller.f_lineno, caller.f_globals.get("__name__") or "<unknown>")
-
-
-def _stack_frames() -> Iterator[FrameType]:
+    """Return the innermost line on the stack that is neither ours nor a framework's, down to an event loop."""
     frame: FrameType | None = currentframe()
-    while frame is not None:
-        yield frame
+    while frame is not None and _is_internal(frame):
+        if str(frame.f_globals.get("__name__")).startswith(_EVENT_LOOPS):
+            return None  # what is below has started the loop, and not this step
         frame = frame.f_back
+    if frame is None:
+        return None
+    return _Line(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__") or "<unknown>")
 
 
 def _is_internal(frame: FrameType) -> bool:

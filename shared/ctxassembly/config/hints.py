@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence, ValuesView
 from dataclasses import fields
+from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar
 
 from ctxassembly.config.assembly import USES, AssemblyConfig
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.parameter_names import unknown_parameter
 from ctxassembly.safe_repr import safe_repr
 
 T = TypeVar("T")
+_MAX_VALUE_CHARS = 40
+"""Most characters of a value in a suggestion."""
 
 
 def not_a_hit_error(given: object, position: int | None = None) -> InputError:
@@ -199,7 +201,21 @@ def check_parameters(
         if name not in known:
             if name not in elsewhere and (hint := _hint_for_object(owner, known, value)):
                 raise ConfigError.worded(name, f"{owner}() has no parameter {name!r}{hint}")
-            raise unknown_parameter(owner, name, value, known, elsewhere)
+            raise _unknown_parameter(owner, name, value, known, elsewhere)
+
+
+def _unknown_parameter(
+    owner: str, name: str, value: Any, known: Collection[str], elsewhere: Mapping[str, str]
+) -> ConfigError:
+    """Return the error for a parameter that `owner` doesn't have, with the line to write."""
+    near = [name] if name in elsewhere else get_close_matches(name, sorted(known), 1)
+    if near:
+        given = safe_repr(value, _MAX_VALUE_CHARS)
+        line = elsewhere.get(near[0], f"{near[0]}={{}}").format("..." if given.startswith("<") else given)
+        hint = f"Did you mean {line}?"
+    else:
+        hint = f"It takes {', '.join(sorted(known))}"
+    return ConfigError.worded(name, f"{owner}() has no parameter {name!r}. {hint}")
 
 
 def checked_model(elsewhere: Mapping[str, str]) -> Callable[[type[T]], type[T]]:

@@ -13,7 +13,6 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.sent import SentContext, merge_citations
 from ctxassembly.data.citations import Citation, Source
 from ctxassembly.errors import InputError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import from_plain
 from ctxassembly.text.words import normalize_wording
@@ -153,7 +152,6 @@ def _source_of_document(source: Any, citation: Mapping[str, Any], metadata: Mapp
     return KnownSource([cited], text.startswith(tuple(begins)), [text])
 
 
-@guess_names
 def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
     """Return the citations that `answer` uses, and its text with markers renumbered, kept or removed (for speech).
 

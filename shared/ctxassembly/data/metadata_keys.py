@@ -17,7 +17,6 @@ from functools import lru_cache, wraps
 from typing import Any, ClassVar, Literal, TypeVar
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import to_id
 
 _DOCLING_FILE = ("dl_meta.origin.filename", "origin.filename")
@@ -28,7 +27,6 @@ INTEGER_PATTERN = r"^[0-9]{1,15}(\.0+)?$"
 """A whole number as JSON keeps it, as it was written: 7 or 7.0."""
 
 
-@guess_names
 @dataclass(frozen=True, slots=True)
 class MetadataKeys:
     """The keys that may hold each particular. The first key that is present and not None wins.

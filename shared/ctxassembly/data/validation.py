@@ -25,7 +25,6 @@ from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.parameter_names import SETTINGS, guess_names
 from ctxassembly.safe_repr import safe_repr
 
 MAX_INTEGER = 2**63 - 1
@@ -224,7 +223,7 @@ class _FieldDocs:
 
 
 def config_class(cls: type[T]) -> type[T]:
-    """Return the dataclass `cls` with its fields in `help`, and a ConfigError for a setting that it doesn't have.
+    """Return the dataclass `cls` with its fields in `help`.
 
     >>> from ctxassembly import AssemblyConfig
     >>> print(AssemblyConfig.__doc__.partition("max_characters: ")[2].partition("encoding")[0].strip())
@@ -232,8 +231,7 @@ def config_class(cls: type[T]) -> type[T]:
         The most characters (code points) of the same text, at least 1; None sets no such limit.
     """
     cls.__doc__ = _FieldDocs(cls.__doc__ or "")  # type: ignore[assignment]
-    SETTINGS[cls.__name__] = tuple(vars(cls)["__dataclass_fields__"])
-    return guess_names(cls)
+    return cls
 
 
 @cache

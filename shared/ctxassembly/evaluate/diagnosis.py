@@ -34,7 +34,6 @@ from ctxassembly.evaluate.losses import (
 from ctxassembly.evaluate.meter import comparable
 from ctxassembly.evaluate.pipeline import Found, Pipeline, Run, Settings
 from ctxassembly.evaluate.questions import Evidence, LabeledQuestion, read_questions
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import EmbedQuery, Index, Reranker, SearchFunction, Store
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.safe_repr import pluralize
@@ -230,7 +229,6 @@ MAX_HOLDERS = 5
 """Most chunks with the evidence that are each looked up, those first that passed most steps."""
 
 
-@guess_names
 def diagnose(
     questions: Any,
     *,

@@ -20,7 +20,6 @@ from ctxassembly.evaluate.meter import without_blanks
 from ctxassembly.evaluate.questions import LabeledQuestion, read_questions
 from ctxassembly.evaluate.report import EvaluationReport, EvaluationRow
 from ctxassembly.evaluate.systems import System, SystemResult, as_system
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.runtime.driver import Port
 from ctxassembly.runtime.progress import RowFile, RowFormat, progress_bar
 from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
@@ -121,7 +120,6 @@ class Evaluation:
         return tuple(note for note, is_needed in notes.items() if is_needed)
 
 
-@guess_names
 def evaluate(
     questions: Any,
     systems: Mapping[str, Any],
@@ -180,7 +178,6 @@ def evaluate(
     return evaluation.report(rows)
 
 
-@guess_names
 async def aevaluate(
     questions: Any,
     systems: Mapping[str, Any],

@@ -27,7 +27,6 @@ from ctxassembly.evaluate.pipeline import Pipeline, Settings
 from ctxassembly.evaluate.questions import LabeledQuestion, read_questions
 from ctxassembly.evaluate.statistics import SEED, Estimate, difference
 from ctxassembly.evaluate.systems import read_result
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import EmbedQuery, Index, Reranker, SearchFunction, Store
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.safe_repr import pluralize
@@ -112,7 +111,6 @@ class TuneResult:
         return "\n".join((*lines, verdict))
 
 
-@guess_names
 def tune(
     questions: Any,
     *,

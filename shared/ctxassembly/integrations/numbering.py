@@ -19,7 +19,6 @@ from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import FILE_PATH_KEY, MetadataKeys, get_path, to_integer
 from ctxassembly.errors import InputError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr, to_id
 
 IdOf = Callable[[str, int], str]
@@ -65,7 +64,6 @@ def uuid_of(document_id: str, index: int) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, default_chunk_id(document_id, index)))
 
 
-@guess_names
 def number_chunks(
     chunks: Iterable[Chunk],
     *,

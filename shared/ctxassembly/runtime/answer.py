@@ -24,7 +24,6 @@ from ctxassembly.data.filters import as_predicate, combine_filters
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.data.trace import StageBegan, StageEnded
 from ctxassembly.errors import InputError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import AnswerCache, AsyncScorer, ChatModel, Scorer
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieved import Retrieved
@@ -332,7 +331,6 @@ class AnswerChain:
         return AnswerRun(parts, call, FILTER_CALL)
 
 
-@guess_names
 def understand(
     question: str, config: AnswerConfig | None = None, *, model: ChatModel, history: Sequence[Exchange] = ()
 ) -> QueryUnderstanding:
@@ -350,7 +348,6 @@ def understand(
     return drive(flow, AnswerServices(model, None).ask)[0]
 
 
-@guess_names
 async def aunderstand(
     question: str, config: AnswerConfig | None = None, *, model: ChatModel, history: Sequence[Exchange] = ()
 ) -> QueryUnderstanding:

@@ -23,7 +23,6 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import with_keys
 from ctxassembly.data.requests import EmbedTexts, FetchChunks, Request, ScoreTexts
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import (
     AsyncEmbeddings,
     AsyncLanguageModel,
@@ -123,7 +122,6 @@ class AssemblyServices:
         return context
 
 
-@guess_names
 def assemble(
     hits: Sequence[Hit],
     config: AssemblyConfig | None = None,
@@ -187,7 +185,6 @@ def assemble(
     return drive_observed(flow, services.ask, on_stage)
 
 
-@guess_names
 async def aassemble(
     hits: Sequence[Hit],
     config: AssemblyConfig | None = None,

@@ -27,7 +27,6 @@ from ctxassembly.data.requests import (
 from ctxassembly.data.retrieval import Channel, Explanation
 from ctxassembly.data.validation import check_type
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.protocols import AsyncIndex, AsyncOnStage, EmbedQuery, Index, OnStage, Reranker, SearchFunction
 from ctxassembly.retrieval.explain import explain_flow
 from ctxassembly.retrieval.fusion import Classifier
@@ -39,7 +38,6 @@ from ctxassembly.runtime.driver import Port, adrive_observed, drive_observed
 from ctxassembly.safe_repr import safe_repr
 
 
-@guess_names
 def retrieve(
     query: str | Question,
     config: RetrievalConfig | None = None,
@@ -89,7 +87,6 @@ def retrieve(
     return Retrieved.with_views(services.drive(flow, config.timeout_seconds, on_stage))
 
 
-@guess_names
 async def aretrieve(
     query: str | Question,
     config: RetrievalConfig | None = None,
@@ -118,7 +115,6 @@ async def aretrieve(
     return Retrieved.with_views(await services.adrive(flow, config.timeout_seconds, on_stage))
 
 
-@guess_names
 def explain(
     query: str | Question,
     expect: str,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.history import Message, history_tokens
@@ -20,7 +19,6 @@ DEFAULT_OUTPUT_TOKENS = 1_024
 """Tokens that the published rule for models keeps for the answer."""
 
 
-@guess_names
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenBudget:
     """Zones of a model's context window, all in tokens; `context` has those left for retrieved text.
@@ -136,7 +134,6 @@ class TokenBudget:
         return self.window - self.room + (sum(self.divide(self._wanted).values()) if self.shares else self.context)
 
     @classmethod
-    @guess_names
     def for_model(
         cls,
         model: str | object,

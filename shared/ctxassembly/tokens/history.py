@@ -8,7 +8,6 @@ from typing import Any
 
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import InputError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.safe_repr import safe_repr
 
 Message = Any
@@ -36,7 +35,6 @@ class History:
     token_count: int
 
 
-@guess_names
 def trim_history(
     messages: Sequence[Message],
     max_tokens: int,

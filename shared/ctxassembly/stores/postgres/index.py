@@ -19,7 +19,6 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.validation import check_int, check_positive
 from ctxassembly.errors import ConfigError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.stores.ingest import IngestReport, documents_of, pair_vectors
 from ctxassembly.stores.postgres import enrichment as notes
@@ -80,7 +79,6 @@ class PostgresIndex:
         return {one.name: getattr(self, one.name) for one in dataclass_fields(self)}
 
     @classmethod
-    @guess_names
     def create(
         cls,
         url: str,
@@ -154,7 +152,6 @@ class PostgresIndex:
     def attach(cls, vectorstore: Any, *, dry_run: Literal[False] = False, **settings: Any) -> PostgresIndex: ...
 
     @classmethod
-    @guess_names
     def attach(
         cls,
         vectorstore: Any,
@@ -222,7 +219,6 @@ class PostgresIndex:
 
         return await to_async(attach)(vectorstore)
 
-    @guess_names
     def add(
         self,
         chunks: Iterable[Chunk],

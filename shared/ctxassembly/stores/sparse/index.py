@@ -16,7 +16,6 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError
-from ctxassembly.parameter_names import guess_names
 from ctxassembly.runtime.driver import adrive, drive
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.stores.filtered import chunk_predicate
@@ -150,7 +149,6 @@ class SparseIndex:
     reads a pickle reads it, too."""
 
     @classmethod
-    @guess_names
     def create(
         cls,
         client: Any,
@@ -235,7 +233,6 @@ class SparseIndex:
             raise ConfigError(name, allowed, "another one")
         return {**options, name: bool(options[name])}
 
-    @guess_names
     def add(
         self,
         chunks: Iterable[Chunk],
