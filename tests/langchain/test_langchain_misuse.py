@@ -164,11 +164,6 @@ def test_a_chain_names_the_input_to_write(chain: Any, given: Any, instead: str) 
         (lambda: ContextRetriever(INDEX, limit=3), r"Did you mean config=RetrievalConfig\(limit=3\)\?"),
         (lambda: ContextRetriever(VECTORSTORE), r": write ContextAssemblyRetriever.from_vectorstore\(vectorstore\)"),
         (lambda: ContextAssembler(store=MemoryStore), r": write store=MemoryStore\(\.\.\.\)"),
-        (lambda: ContextAssemblyRetriever.from_vectorstore(VECTORSTORE, hit=3), r"Did you mean hits=3\?"),
-        (
-            lambda: ContextAssemblyRetriever.from_vectorstore(VECTORSTORE, window=2),
-            r"Did you mean config=AssemblyConfig\(window=2\)\?",
-        ),
     ],
 )
 def test_a_constructor_raises_its_own_error_at_the_call(make: Any, message: str) -> None:

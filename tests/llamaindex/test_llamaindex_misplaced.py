@@ -14,7 +14,7 @@ from llama_index.core.tools import QueryEngineTool
 from llama_index.core.vector_stores.types import VectorStoreQueryMode
 
 from ctxassembly import ConfigError
-from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine, ContextAssemblyPostprocessor, ContextRetriever
+from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine, ContextAssemblyPostprocessor
 
 
 def index() -> VectorStoreIndex:
@@ -79,10 +79,6 @@ def test_the_other_classes_refuse_them_too() -> None:
         ContextAssemblyPostprocessor(docstores=index().docstore)
     with pytest.raises(ConfigError, match="Did you mean filter=3"):
         ContextAssemblyPostprocessor.from_index(index(), filters=3)
-    with pytest.raises(ConfigError, match="Did you mean similarity_top_k=3"):
-        ContextRetriever(similarity_topk=3)  # type: ignore[call-arg]
-    with pytest.raises(ConfigError, match="no parameter 'streamed'"):
-        AnswerQueryEngine(MockLLM(), retriever, streamed=True)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("name", ["text_qa_template", "response_synthesizer:text_qa_template"])

@@ -94,7 +94,6 @@ def test_a_postprocessor_takes_neither_documents_nor_bare_nodes() -> None:
             lambda: ContextRetriever(CHUNKS),
             r"an embedding model: .* config=RetrievalConfig\(strategy='keyword'\)",
         ),
-        (lambda: ContextRetriever(CHUNKS, top_k=3), r"Did you mean similarity_top_k=3\?"),
         (lambda: AnswerQueryEngine.from_args(INDEX.as_retriever()), r": write AnswerQueryEngine\(llm, retriever\)"),
         (lambda: AnswerQueryEngine.from_args(INDEX, llm="gpt-4o"), "llm must be a LlamaIndex LLM, got 'gpt-4o'"),
     ],

@@ -210,9 +210,10 @@ def _unknown_parameter(
     """Return the error for a parameter that `owner` doesn't have, with the line to write."""
     near = [name] if name in elsewhere else get_close_matches(name, sorted(known), 1)
     if near:
-        given = safe_repr(value, _MAX_VALUE_CHARS)
-        line = elsewhere.get(near[0], f"{near[0]}={{}}").format("..." if given.startswith("<") else given)
-        hint = f"Did you mean {line}?"
+        given = safe_repr(value, _MAX_VALUE_CHARS + 1)
+        is_literal = len(given) <= _MAX_VALUE_CHARS and not given.startswith("<")
+        line = elsewhere.get(near[0], f"{near[0]}={{}}")
+        hint = f"Did you mean {line.format(given if is_literal else '...')}?"
     else:
         hint = f"It takes {', '.join(sorted(known))}"
     return ConfigError.worded(name, f"{owner}() has no parameter {name!r}. {hint}")

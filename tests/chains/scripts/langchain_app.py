@@ -1,4 +1,6 @@
-"""LangChain chains as an application has them; each line that has to be shown ends with the name of its case."""
+"""LangChain chains as an application has them; each line that has to be shown ends with the name of its case.
+
+A step of an async chain and a call in a thread are shown at the line that made the object, which ends with "made"."""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def searcher() -> VectorStoreRetriever:
 
 
 def pipe() -> Runnable[Any, Any]:
-    return searcher() | ContextAssembler()  # batch
+    return searcher() | ContextAssembler()  # made
 
 
 def invoke() -> None:
@@ -44,7 +46,7 @@ def invoke() -> None:
 def ainvoke() -> None:
     async def main() -> None:
         chain = pipe()
-        await chain.ainvoke(QUESTION)  # ainvoke
+        await chain.ainvoke(QUESTION)
         await chain.ainvoke(QUESTION)
 
     asyncio.run(main())
@@ -56,7 +58,7 @@ def batch() -> None:
 
 def abatch() -> None:
     async def main() -> None:
-        await pipe().abatch([QUESTION, "Who?"])  # abatch
+        await pipe().abatch([QUESTION, "Who?"])
 
     asyncio.run(main())
 
@@ -67,8 +69,8 @@ def ensemble() -> None:
 
 
 def ensemble_of_assembled() -> None:
-    both = EnsembleRetriever(retrievers=[ContextAssemblyRetriever(retriever=searcher()), searcher()])
-    asyncio.run(both.ainvoke(QUESTION))  # ensemble_of_assembled
+    assembled = ContextAssemblyRetriever(retriever=searcher())  # made
+    asyncio.run(EnsembleRetriever(retrievers=[assembled, searcher()]).ainvoke(QUESTION))
 
 
 def compression() -> None:
@@ -81,7 +83,7 @@ def retry() -> None:
 
 
 def aretry() -> None:
-    asyncio.run(pipe().with_retry().ainvoke(QUESTION))  # aretry
+    asyncio.run(pipe().with_retry().ainvoke(QUESTION))
 
 
 def function() -> None:
@@ -97,7 +99,7 @@ def graph() -> None:
     inner = pipe()
 
     async def search(state: State) -> dict[str, Any]:
-        return {"documents": await inner.ainvoke(state["question"])}  # graph
+        return {"documents": await inner.ainvoke(state["question"])}
 
     built = StateGraph(State)
     built.add_node("search", search)

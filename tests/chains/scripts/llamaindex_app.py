@@ -1,4 +1,7 @@
-"""LlamaIndex engines as an application has them; each line that has to be shown ends with the name of its case."""
+"""LlamaIndex engines as an application has them; each line that has to be shown ends with the name of its case.
+
+A question of a task of its own is shown at the line that made the object, which ends with "made".
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,8 @@ def index() -> VectorStoreIndex:
 
 def engine(**settings: Any) -> BaseQueryEngine:
     made = index()
-    return made.as_query_engine(node_postprocessors=[ContextAssemblyPostprocessor.from_index(made)], **settings)
+    postprocessor = ContextAssemblyPostprocessor.from_index(made)  # made
+    return made.as_query_engine(node_postprocessors=[postprocessor], **settings)
 
 
 def chat(mode: Any) -> Any:
@@ -96,7 +100,7 @@ def tool() -> None:
 def subquestions() -> None:
     search = QueryEngineTool.from_defaults(engine(), name="search", description="Search.")
     asked = SubQuestionQueryEngine.from_defaults([search], question_gen=Twice(), verbose=False)
-    asked.query(QUESTION)  # subquestions
+    asked.query(QUESTION)
 
 
 class Flow(Workflow):

@@ -121,13 +121,6 @@ def test_a_config_error_is_a_value_error_and_one_of_ours():
     assert issubclass(ConfigError, CtxAssemblyError)
 
 
-def test_an_unknown_parameter_is_an_error():
-    with pytest.raises(
-        ConfigError, match=r"^AssemblyConfig\(\) has no parameter 'max_token'\. Did you mean max_tokens=5\?$"
-    ):
-        AssemblyConfig(max_token=5)  # type: ignore[call-arg]
-
-
 def test_a_config_is_frozen_and_equal_by_value():
     config = AssemblyConfig()
     with pytest.raises(FrozenInstanceError):

@@ -107,7 +107,6 @@ def test_a_model_is_no_encoding():
     ("given", "instead"),
     [
         ({"window": 2}, ". Did you mean config=AssemblyConfig(window=2)?"),
-        ({"max_token": 2}, ". Did you mean config=AssemblyConfig(max_tokens=2)?"),
         ({"stores": 2}, ". Did you mean store=2?"),
         ({"vectorstore": SimpleNamespace(similarity_search=str)}, "write store=VectorStoreNeighbors(vectorstore)"),
         ({"zzz": 2}, ". It takes config, store"),

@@ -1,16 +1,14 @@
 from __future__ import annotations
 
 import inspect
-import pickle
 import pydoc
 import subprocess
 import sys
-from dataclasses import fields, replace
-from functools import partial
+from dataclasses import fields
 
 import pytest
 
-from ctxassembly import AssemblyConfig, ConfigError, MetadataKeys, RetrievalConfig, TokenBudget
+from ctxassembly import AssemblyConfig, RetrievalConfig
 from ctxassembly.answering import AnswerConfig, Intent, Mode
 from ctxassembly.data import validation
 from ctxassembly.data.validation import describe_fields
@@ -68,41 +66,10 @@ def test_importing_reads_no_source(option: str):
     assert done.stdout.strip() == "True"
 
 
-@pytest.mark.parametrize(
-    ("settings", "given", "wanted"),
-    [
-        (
-            AssemblyConfig,
-            {"neighbours": "auto"},
-            "AssemblyConfig() has no parameter 'neighbours'. Did you mean neighbors='auto'?",
-        ),
-        (RetrievalConfig, {"limits": 3}, "RetrievalConfig() has no parameter 'limits'. Did you mean limit=3?"),
-        (
-            RetrievalConfig,
-            {"max_tokens": 9},
-            "RetrievalConfig() has no parameter 'max_tokens'. Did you mean AssemblyConfig(max_tokens=9)?",
-        ),
-        (
-            MetadataKeys,
-            {"doc_id": "file"},
-            "MetadataKeys() has no parameter 'doc_id'. Did you mean document_id='file'?",
-        ),
-        (
-            partial(TokenBudget, window=8_000),
-            {"contexts_cap": 3},
-            "TokenBudget() has no parameter 'contexts_cap'. Did you mean context_cap=3?",
-        ),
-    ],
-)
-def test_a_setting_that_there_is_not_is_an_error_that_guesses_the_one_that_was_meant(settings, given, wanted: str):
-    with pytest.raises(ConfigError) as caught:
-        settings(**given)
-    assert str(caught.value) == wanted
-    (name,) = given
-    sent = pickle.loads(pickle.dumps(caught.value))  # as from a process that works for another
-    assert (type(sent), str(sent), sent.parameter) == (ConfigError, wanted, name)
-    with pytest.raises(ConfigError):
-        replace(settings(), **given)
+@pytest.mark.parametrize("settings", CLASSES, ids=lambda one: one.__name__)
+def test_a_setting_that_there_is_not_is_an_error(settings: type):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'neighbours'"):
+        settings(neighbours="auto")
 
 
 @pytest.mark.parametrize("settings", CLASSES, ids=lambda one: one.__name__)
