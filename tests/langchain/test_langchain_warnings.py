@@ -96,12 +96,12 @@ def streamed(chain: Any) -> None:
 
 
 def awaited(chain: Any) -> None:
-    asyncio.run(chain.ainvoke(QUERY))  # the caller
+    asyncio.run(chain.ainvoke(QUERY))
 
 
 def awaited_within(chain: Any) -> None:
     async def inner() -> None:
-        await chain.ainvoke(QUERY)  # the caller
+        await chain.ainvoke(QUERY)
 
     async def main() -> None:
         await asyncio.create_task(inner())
@@ -111,21 +111,21 @@ def awaited_within(chain: Any) -> None:
 
 def gathered(chain: Any) -> None:
     async def main() -> None:
-        await asyncio.gather(chain.ainvoke(QUERY), chain.ainvoke("years"))  # the caller
+        await asyncio.gather(chain.ainvoke(QUERY), chain.ainvoke("years"))
 
     asyncio.run(main())
 
 
 def with_a_timeout(chain: Any) -> None:
     async def main() -> None:
-        await asyncio.wait_for(chain.ainvoke(QUERY), 60)  # the caller
+        await asyncio.wait_for(chain.ainvoke(QUERY), 60)
 
     asyncio.run(main())
 
 
 def astreamed(chain: Any) -> None:
     async def main() -> None:
-        async for _ in chain.astream(QUERY):  # the caller
+        async for _ in chain.astream(QUERY):
             pass
 
     asyncio.run(main())
@@ -136,12 +136,12 @@ def watched(chain: Any) -> None:
         async for _ in chain.astream_events(QUERY, version="v2"):
             pass
 
-    asyncio.run(main())  # the caller: events come through a queue, and nobody awaits the chain
+    asyncio.run(main())
 
 
 def of_an_abatch(chain: Any) -> None:
     async def main() -> None:
-        await chain.abatch([QUERY, "years"])  # the caller
+        await chain.abatch([QUERY, "years"])
 
     asyncio.run(main())
 
@@ -159,10 +159,11 @@ def in_a_thread_of_the_loop(chain: Any) -> None:
     asyncio.run(main())
 
 
-CALLS = [once, streamed, awaited, awaited_within, gathered, with_a_timeout, astreamed, watched, of_an_abatch]
+CALLS = [once, streamed]
 IN_THREADS = [of_a_batch, in_a_thread, in_a_thread_of_the_loop]
-"""Where no line of the caller is on the way, the line counts that made the object."""
-ALL = [*((call, "# the caller") for call in CALLS), *((call, "# made here") for call in IN_THREADS)]
+IN_TASKS = [awaited, awaited_within, gathered, with_a_timeout, astreamed, watched, of_an_abatch]
+"""Where no line of the caller is on the stack, the line counts that made the object."""
+ALL = [*((call, "# the caller") for call in CALLS), *((call, "# made here") for call in (*IN_THREADS, *IN_TASKS))]
 each_call = pytest.mark.parametrize(("call", "mark"), ALL, ids=[call.__name__ for call, _ in ALL])
 
 
@@ -219,7 +220,7 @@ def test_a_retriever_with_retry_in_an_agents_tool(is_async: bool) -> None:
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_retriever_that_is_itself_the_tool(is_async: bool) -> None:
-    """A tool runs in a thread, or in a task: nobody of the caller's is on the way in the first."""
+    """A tool runs in a thread or in a task: no line of the caller's is on the stack."""
     retriever = ContextAssemblyRetriever(
         retriever=ordinary().as_retriever(),
         assembler=ContextAssembler(),  # made here
@@ -228,12 +229,12 @@ def test_a_retriever_that_is_itself_the_tool(is_async: bool) -> None:
     made = agent(Scripted(calls("a"), AIMessage("b"), calls("c"), AIMessage("d")), search)
 
     async def main(question: str) -> None:
-        await made.ainvoke(asked(question))  # the caller
+        await made.ainvoke(asked(question))
 
     with issued() as seen:
         for question in ("one", "two"):
             asyncio.run(main(question)) if is_async else made.invoke(asked(question))
-    check(seen, "# the caller" if is_async else "# made here")
+    check(seen, "# made here")
 
 
 # Once an object

@@ -104,7 +104,7 @@ ENGINES = [query_engine, condense_plus_context, as_chat_engine, answer_chat_engi
 def turn(engine: Any, question: str, *, is_async: bool) -> None:
     name = "query" if isinstance(engine, RetrieverQueryEngine) else "chat"
     if is_async:
-        asyncio.run(getattr(engine, f"a{name}")(question))  # the caller
+        asyncio.run(getattr(engine, f"a{name}")(question))
     else:
         getattr(engine, name)(question)  # the caller
 
@@ -131,7 +131,8 @@ def test_two_turns_print_one_warning_at_most(kind: str, where: str, of_file: boo
     made, llm = index(kind), Wide()
     given = {} if where == "nowhere" else {where: getattr(made, where)}
     keys = MetadataKeys(document_id="file_name") if of_file else MetadataKeys()
-    asked = engine(made, llm, ContextAssemblyPostprocessor(config=AssemblyConfig(keys=keys), **given))
+    ours = ContextAssemblyPostprocessor(config=AssemblyConfig(keys=keys), **given)  # made here
+    asked = engine(made, llm, ours)
     seen: list[list[warnings.WarningMessage]] = []
     for question in QUESTIONS:
         with warnings.catch_warnings(record=True) as issued:
@@ -146,6 +147,6 @@ def test_two_turns_print_one_warning_at_most(kind: str, where: str, of_file: boo
         assert len(fact) <= 2 * MAX_FACT_CHARS  # with its effect
         assert remedy
         assert each.filename == __file__
-        assert "# the caller" in linecache.getline(each.filename, each.lineno)
+        assert ("# made here" if is_async else "# the caller") in linecache.getline(each.filename, each.lineno)
     assert any("weavers of ann" in prompt for prompt in llm.prompts)
     assert not any("weavers of bob" in prompt for prompt in llm.prompts)
