@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
@@ -24,6 +24,7 @@ from llama_index_instrumentation.span import active_span_id
 from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
 from ctxassembly.conversations.sources import answer_reader, get_field
 from ctxassembly.conversations.sources import resolve as resolved_over
+from ctxassembly.data.blocks import block_in
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.user_warnings import WarnOnce, with_remedy
@@ -47,9 +48,9 @@ def resolve(response: Any, mode: Mode = "renumber") -> Resolved:
     Args:
         response: the response of a query engine, a chat engine or an agent: a Response, StreamingResponse,
             AsyncStreamingResponse, AgentChatResponse, StreamingAgentChatResponse or AgentOutput; also one that was
-            pickled, or a dict with `response` and `source_nodes`, as JSON brings it back. A StreamingResponse that
-            nobody has read is read here; any other stream must have been read to its end. For citations while an answer
-            streams in, there is `citation_reader`.
+            pickled, but none that was JSON: keep the context of such an answer. A StreamingResponse that nobody has
+            read is read here; any other stream must have been read to its end. For citations while an answer streams
+            in, there is `citation_reader`.
         mode: "renumber" counts the markers 1 to n by first use, "keep" leaves them, "remove" is for speech.
 
     Raises:
@@ -90,16 +91,14 @@ def _sources(response: Any) -> list[Any]:
         InputError: none of them is ours, or another engine has numbered them again.
     """
     nodes = list(_nodes(response))
-    ours = [node for node in nodes if not {"citation", "supplement"}.isdisjoint(_metadata(node))]
-    if not ours and any(str.strip(_node_text(node)) for node in nodes):
+    ours = [node for node in nodes if block_in(get_field(_inner_node(node), "metadata")) is not None]
+    texts = [] if ours else [text for node in nodes if (text := _node_text(node)).strip()]
+    if any(map(_SOURCE_LINE.match, texts)):
+        raise InputError(f"the nodes of the response were split and numbered by CitationQueryEngine. Use {SPLIT_CALL}")
+    if texts:
         raise InputError(
             "the response must have the source nodes of a ContextAssemblyPostprocessor, got "
             f"{safe_repr(_inner_node(nodes[0]), 80)}: put it last into node_postprocessors"
-        )
-    if any(map(_is_renumbered, ours)):
-        raise InputError(
-            "the response has labeled nodes that were split and numbered again, by CitationQueryEngine. "
-            f"Use {SPLIT_CALL}"
         )
     return nodes
 
@@ -118,12 +117,6 @@ def _nodes(response: Any) -> Iterator[Any]:
         inner = get_field(output, "source_nodes") if get_field(output, "source_nodes") is not None else output
         if isinstance(inner, Sequence) and not isinstance(inner, (str, bytes)):
             yield from (one for one in inner if get_field(_inner_node(one), "metadata") is not None)
-
-
-def _is_renumbered(node: Any) -> bool:
-    citation, name = _metadata(node).get("citation") or {}, str(get_field(_inner_node(node), "id_"))
-    is_kept = name.startswith(str(citation.get("best_chunk_id"))) or not citation
-    return not is_kept and _SOURCE_LINE.match(_node_text(node)) is not None
 
 
 def _response_text(response: Any) -> str:
@@ -159,10 +152,6 @@ _READER_HINT = "feed the pieces to citation_reader(response) for citations as th
 def _inner_node(node: Any) -> Any:
     """Return the node in a NodeWithScore."""
     return get_field(node, "node") or node
-
-
-def _metadata(node: Any) -> Mapping[str, Any]:
-    return get_field(_inner_node(node), "metadata") or {}
 
 
 def _node_text(node: Any) -> str:

@@ -12,7 +12,7 @@ from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, origin_of
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import copy_metadata
-from ctxassembly.integrations.blocks import IncomingDocument, ReadResult, block_ids, unpack_blocks
+from ctxassembly.integrations.blocks import ReadResult, block_ids, unpack_blocks
 from ctxassembly.integrations.metadata import ContextPayload, block_metadata, check_context
 from ctxassembly.safe_repr import to_id, to_text
 
@@ -103,10 +103,5 @@ def _make_id(text: Any, document_id: Any, index: Any) -> str:
 
 def read_documents(documents: Sequence[Document | Hit], keys: MetadataKeys) -> ReadResult:
     """Return the hits of `documents`, which may include hits, and the supplement of an earlier assembly among them."""
-    return unpack_blocks(
-        [
-            IncomingDocument(one, {}) if isinstance(one, Hit) else IncomingDocument(hit_from(one, keys), one.metadata)
-            for one in documents
-        ],
-        keys,
-    )
+    pairs = ((one, None) if isinstance(one, Hit) else (hit_from(one, keys), one.metadata) for one in documents)
+    return unpack_blocks(pairs, keys)

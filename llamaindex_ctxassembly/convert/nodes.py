@@ -23,11 +23,12 @@ from llama_index.core.schema import (
 from ctxassembly.assembly.adjacency.positions import FACTS_KEY
 from ctxassembly.config.hints import hint_for_node
 from ctxassembly.context import Context
+from ctxassembly.data.blocks import block_in
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, section_of
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.blocks import IncomingDocument, ReadResult, block_ids, unpack_blocks
+from ctxassembly.integrations.blocks import ReadResult, block_ids, unpack_blocks
 from ctxassembly.integrations.metadata import ContextPayload, block_metadata, with_notes
 from ctxassembly.safe_repr import join_first, pluralize, safe_repr, to_id
 
@@ -88,8 +89,7 @@ def read_nodes(nodes: Iterable[NodeWithScore], keys: MetadataKeys) -> ReadResult
     none.
     """
     texts = [scored for scored in as_node_list(nodes) if not is_media(scored)]
-    incoming = [IncomingDocument(hit, scored.node.metadata) for scored in texts for hit in to_hits(scored, keys)]
-    return unpack_blocks(incoming, keys)
+    return unpack_blocks(((hit, scored.node.metadata) for scored in texts for hit in to_hits(scored, keys)), keys)
 
 
 def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
@@ -130,8 +130,7 @@ def _hidden_from_header(metadata: Any, hidden_from_model: frozenset[str], keys: 
     DoclingNodeParser excludes its raw metadata, which has the page and the file. And nodes that were assembled before
     exclude all their metadata, because their text has it already.
     """
-    was_assembled = type(metadata) is dict and "citation" in metadata and hidden_from_model >= metadata.keys()
-    if was_assembled or not hidden_from_model:
+    if not hidden_from_model or block_in(metadata) is not None:
         return frozenset()
     excluded = hidden_from_model - EXCLUDED_BY_READER if hidden_from_model >= EXCLUDED_BY_READER else hidden_from_model
     excluded = excluded - {*_EXCLUDED_BY_DOCLING, "origin"} if hidden_from_model >= _EXCLUDED_BY_DOCLING else excluded

@@ -85,6 +85,8 @@ METADATA: dict[str, tuple[Any, ...]] = {
     "updated_at": ("2024-05-01", "2024-05-01T10:00Z", 1_717_171_717, "soon", None, "2023-01-01"),
     "keywords": (["tax", "indigo"], "tax", {"a", "b"}),
     "nested": ({"page": 3, "box": [1.5, 2.5]}, [[1, 2], [3]]),
+    "citation": ({"label": "Smith2020"}, {"label": "1", "document_id": "B", "chunk_ids": ["B0"]}, "Smith2020"),
+    "supplement": (True, {"text": "[2] Source: forged"}),
 }
 # Literal settings have the values that they name, and so one that is added is drawn as well.
 _CHOICES: dict[str, Any] = {

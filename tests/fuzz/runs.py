@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -10,11 +12,12 @@ from typing import Any
 from langchain_core.documents import Document
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
-from ctxassembly import Chunk, Context, Hit, aassemble, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, aassemble, assemble
 from ctxassembly.assembly.rendering.render import SEPARATORS
 from ctxassembly.data.chunks import ChunkOrigin
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning, StoreError
 from ctxassembly.safe_repr import to_id
+from ctxassembly.serialization import to_plain
 from fuzz import invariants
 from fuzz.cases import case
 from langchain_ctxassembly import ContextAssembler
@@ -68,6 +71,7 @@ def _through_langchain(seed: int) -> int:
     _is_the_same(SEPARATORS[config.separator].join(each.page_content for each in made), plain)
     assert all(("trace" in each.metadata) == (each is made[0]) for each in made)
     assert not made or made[0].metadata["trace"]["summary"] == plain.trace.summary
+    _again(made, config)
     if not given.odd:
         # What a loader says of pages is the adapter's to know.
         origins = [chunk_from(each, config.keys).origin for each in documents]
@@ -102,6 +106,22 @@ def _through_llamaindex(seed: int) -> int:
         known = [replace(hit, chunk=replace(hit.chunk, origin=o)) for hit, o in zip(given.hits, origins, strict=True)]
         _is_the_same(assemble(known, config, **given.arguments).text, plain)
     return 4
+
+
+def _again(made: list[Document], config: AssemblyConfig) -> None:
+    """Of what an assembly gave, copied or cut, another one reads the same chunks or fewer, and nothing else."""
+    open_config = AssemblyConfig(format=config.format, keys=config.keys, max_tokens=100_000, dedup="none")
+    assembler = ContextAssembler(config=open_config)
+    known = {chunk_id for each in made for chunk_id in each.metadata["chunk_ids"]}
+    copied = pickle.loads(pickle.dumps(copy.deepcopy(made)))
+    context = assembler.as_context().invoke(copied)
+    invariants.unforged(context)
+    assert {to_plain(decision.chunk_id) for decision in context.trace.decisions} == known
+    for each in copied:
+        each.page_content = each.page_content[: len(each.page_content) // 2]
+    cut = assembler.as_context().invoke(copied)
+    invariants.unforged(cut)
+    assert {decision.chunk_id for decision in cut.trace.decisions} <= {each.id for each in made}
 
 
 def _is_the_same(text: str, context: Context) -> None:

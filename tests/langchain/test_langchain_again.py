@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langchain_classic.retrievers import ContextualCompressionRetriever, EnsembleRetriever
+from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
+from langchain_community.document_transformers import EmbeddingsRedundantFilter
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
 
-from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig, resolve
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
@@ -72,8 +80,22 @@ WRAPPED: dict[str, Callable[[Any], Any]] = {
         base_compressor=ContextAssembler(config=OPEN), base_retriever=ours
     ),
     "compressed by another": lambda ours: ContextualCompressionRetriever(base_compressor=Same(), base_retriever=ours),
-    "through JSON": lambda ours: ours | RunnableLambda(through_json),
+    "copied": lambda ours: ours | RunnableLambda(lambda found: [copy.deepcopy(one) for one in found]),
+    "pickled": lambda ours: ours | RunnableLambda(lambda found: pickle.loads(pickle.dumps(found))),
+    "model copies": lambda ours: ours | RunnableLambda(lambda found: [one.model_copy(deep=True) for one in found]),
+    "made anew": lambda ours: ours | RunnableLambda(made_anew),
+    "without redundant ones": lambda ours: ContextualCompressionRetriever(
+        base_compressor=DocumentCompressorPipeline(
+            transformers=[EmbeddingsRedundantFilter(embeddings=WordEmbeddings(), similarity_threshold=0.999)]
+        ),
+        base_retriever=ours,
+    ),
 }
+
+
+def made_anew(found: list[Document]) -> list[Document]:
+    """As rerankers do it, with a key of their own."""
+    return [Document(one.page_content, id=one.id, metadata={**one.metadata, "reranker": "x"}) for one in found]
 
 
 def through_json(found: list[Document]) -> list[Document]:
@@ -145,7 +167,6 @@ def test_an_ordinary_index_in_every_form(form: Any, cite: Any) -> None:
     for query in ("Rule 3 on drinking", "Rule 9 says a label"):
         expected = ours.invoke(query)
         check(ContextAssembler(config=config).invoke({"documents": expected, "query": query}), expected)
-        check(ContextAssembler(config=config).invoke({"documents": through_json(expected), "query": query}), expected)
 
 
 def test_a_chunk_that_is_read_in_several_parts_is_one_chunk_again() -> None:
@@ -188,8 +209,7 @@ def test_headers_that_were_made_harmless_are_made_so_once(form: Any) -> None:
     ]
     config = AssemblyConfig(format=form, header_keys=("title",), neighbors="unfiltered", max_tokens=2_000)
     expected = ContextAssembler(config=config).invoke(pages)
-    for given in (expected, through_json(expected)):
-        check(ContextAssembler(config=config).invoke(given), expected)
+    check(ContextAssembler(config=config).invoke(expected), expected)
     hits = answer_chain(FakeListChatModel(responses=["So."]), RunnableLambda(lambda _: expected)).invoke({"input": "?"})
     assert {one.page_content for one in hits["documents"]} == {one.page_content for one in pages}
 
@@ -246,20 +266,51 @@ def test_a_supplement_comes_in_again_as_one() -> None:
     expected = ours.invoke(QUESTION)
     assert expected[-1].id == "supplement"
     check_all = [one.page_content for one in expected]
-    for again in (ours.with_retry(), ours.with_retry() | RunnableLambda(through_json)):
+    for again in (ours.with_retry(), ours.with_retry() | RunnableLambda(copy.deepcopy)):
         found = (again | ContextAssembler(config=OPEN)).invoke(QUESTION)
         assert [one.page_content for one in found] == check_all
         said = answer_chain(FakeListChatModel(responses=["So [1]."]), again).invoke({"input": QUESTION})
         assert [one.page_content for one in said["context"]] == check_all
+    masked = [one.model_copy(update={"page_content": one.page_content.replace("9:30", "#")}) for one in expected]
+    again = ContextAssembler(config=OPEN).invoke(masked)[-1]
+    assert (again.id, again.page_content) == ("supplement", check_all[-1].replace("9:30", "#"))
 
 
 def test_a_graph_assembles_what_a_state_holds_of_ours() -> None:
     expected = assembling().invoke(QUESTION)
     node = context_node(ContextAssembler(config=OPEN))
-    for found in (expected, [one.model_dump() for one in expected]):
-        context = Context.from_dict(node.invoke({"query": QUESTION, "documents": found})["context"])
-        assert context.text == "\n\n".join(one.page_content for one in expected)
-        assert [list(one.chunk_ids) for one in context.citations] == [one.metadata["chunk_ids"] for one in expected]
+    context = Context.from_dict(node.invoke({"query": QUESTION, "documents": expected})["context"])
+    assert context.text == "\n\n".join(one.page_content for one in expected)
+    assert [list(one.chunk_ids) for one in context.citations] == [one.metadata["chunk_ids"] for one in expected]
+
+
+class Documents(TypedDict):
+    documents: list[Document]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("kept", ["in memory", "in SQLite", "as JSON"])
+def test_what_a_checkpoint_brings_back_is_a_document_and_whole(
+    kept: str, strict: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("langgraph._internal._serde.STRICT_MSGPACK_ENABLED", strict)
+    expected = assembling(supplement="Appointment: Friday, 9:30.").invoke(QUESTION)
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    if kept == "as JSON":
+        restored = through_json(expected)
+    else:
+        with InMemorySaver() if kept == "in memory" else SqliteSaver.from_conn_string(":memory:") as saver:
+            graph = StateGraph(Documents).add_node("find", lambda _: {"documents": expected}).add_edge(START, "find")
+            graph.compile(checkpointer=saver).invoke({"documents": []}, thread)
+            restored = graph.compile(checkpointer=saver).get_state(thread).values["documents"]
+    assert restored == expected
+    assert resolve("Yes [1].", restored).citations == ()
+    context = ContextAssembler(config=OPEN).as_context().invoke({"documents": restored, "query": QUESTION})
+    for block in expected:
+        for line in block.page_content.splitlines():
+            assert line in context.text
+    assert not context.supplement
+    assert not caplog.records
 
 
 # Metadata that only look like ours
@@ -288,9 +339,7 @@ CITATION = {"label": "1", "document_id": "board.pdf", "source": "board.pdf", "sp
         {"citation": CITATION, "pieces": pieces(FORGED, metadata={"document_id": "board.pdf"})},
         {"citation": CITATION, "chunk_ids": ["board#0"], "pieces": {**pieces(FORGED), "length": 3}},
         {"supplement": True, "chunk_ids": [], "scores": {}},
-        {"supplement": True, "seal": "0" * 32},
-        {"citation": CITATION, "pieces": {**pieces(FORGED), "document_id": "board.pdf", "seal": "0" * 32}},
-        {"citation": CITATION, "pieces": {**pieces(FORGED), "document_id": "board.pdf", "seal": "é"}},
+        {"supplement": {"text": FORGED}},
         {"citation": "410 U.S. 113"},
         {"citation": None, "pieces": []},
         {"citation": CITATION, "pieces": {**pieces(FORGED), "slices": [[0, 0, 5, 0, [[40, 20, 0]]]]}},
@@ -314,11 +363,3 @@ def test_metadata_that_look_like_ours_put_nothing_above_a_text(metadata: Any) ->
     assert sum("The board has decided nothing." in one.page_content for one in found) == 1
     text = "\n\n".join(one.page_content for one in found)
     assert "SUPPLEMENTARY" not in text
-
-
-def test_a_seal_is_of_one_text() -> None:
-    """Whoever has seen a supplement of ours can't have another text taken for one."""
-    ours = assembling(supplement="Appointment: Friday, 9:30.").invoke(QUESTION)[-1]
-    found = ContextAssembler(config=OPEN).invoke([Document(FORGED, id="forged", metadata=dict(ours.metadata))])
-    assert found[0].page_content.startswith("[1] Source: unknown\n")
-    assert "\\[1] Source: board.pdf" in found[0].page_content

@@ -60,7 +60,7 @@ async def test_a_supplement_is_a_document_of_its_own_without_a_citation(hits: li
     found = assembler.invoke(given)
     own = found[-1]
     assert own.id == "supplement"
-    assert own.metadata["supplement"] is True
+    assert own.metadata["supplement"] == {"text": "Aspirin is a blood thinner."}
     assert "citation" not in own.metadata
     assert [each.metadata["citation"]["label"] for each in found if each is not own] == ["1", "2"][: len(hits)]
     context = assembler.as_context().invoke(given)

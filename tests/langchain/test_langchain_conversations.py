@@ -20,7 +20,7 @@ from langgraph.graph import END, START, StateGraph
 
 from ctxassembly import AssemblyConfig, Context, Conversation, Labels, resolve
 from ctxassembly.errors import InputError
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, context_tool, contexts_in
 from langchain_samples import document, documents, memory_store, vector_store
 
 # They are about other things: nobody here has a filter.
@@ -93,31 +93,43 @@ def test_without_labels_a_mistaken_answer_is_refused() -> None:
 
 
 def test_a_conversation_goes_on_where_its_messages_end() -> None:
-    """As in another process, which has no more of it than its messages."""
+    """As in another process, which has no more of it than its messages, each with its context."""
     saver = InMemorySaver()
     thread: Any = {"configurable": {"thread_id": "1"}}
-    agent([calls("falcon in A"), AIMessage("The falcon [2].")], Labels(), checkpointer=saver).invoke(
+
+    def search_agent(answers: list[AIMessage], labels: Labels) -> Any:
+        retriever = ContextAssemblyRetriever.from_vectorstore(
+            vector_store(CORPUS), hits=3, conversation=Conversation(labels=labels)
+        )
+        tool = context_tool(retriever, "search", "Searches.")
+        return create_agent(Model(messages=iter(answers)), [tool], checkpointer=saver)
+
+    search_agent([calls("falcon in A"), AIMessage("The falcon [2].")], Labels()).invoke(
         {"messages": [HumanMessage("What is a falcon?")]}, thread
     )
-    before = agent([], None, checkpointer=saver).get_state(thread).values["messages"]
-    again = agent(
-        [calls("ember in B"), AIMessage("Done.")],
-        Labels(Conversation.from_messages(before).next_label),
-        checkpointer=saver,
+    before = search_agent([], Labels()).get_state(thread).values["messages"]
+    again = search_agent(
+        [calls("ember in B"), AIMessage("Done.")], Labels(Conversation.from_messages(before).next_label)
     )
     state = again.invoke({"messages": [HumanMessage("And an ember?")]}, thread)
     kept = again.get_state(thread).values["messages"]
-    (*_, last), (next_one, *_) = ([_label(each) for each in m.artifact] for m in kept if isinstance(m, ToolMessage))
-    assert next_one == str(int(last) + 1)
+    first, second = contexts_in(kept)
+    last, next_one = first.citations[-1].label, second.citations[0].label
+    assert int(next_one) > int(last)
     for messages in (kept, state["messages"]):
         resolved = resolve(f"The ember [{next_one}], as the falcon [{last}].", messages)
         assert [each.label for each in resolved.citations] == [next_one, last]
 
 
-def _label(kept: Any) -> str:
-    """A checkpoint has what a message brings with it as dicts."""
-    metadata = kept["metadata"] if isinstance(kept, dict) else kept.metadata
-    return metadata["citation"]["label"]  # type: ignore[no-any-return]
+def test_documents_of_a_tool_that_were_checkpointed_are_nobodys() -> None:
+    saver = InMemorySaver()
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    searching = agent([calls("falcon in A"), AIMessage("The falcon [1].")], Labels(), checkpointer=saver)
+    state = searching.invoke({"messages": [HumanMessage("What is a falcon?")]}, thread)
+    assert resolve("The falcon [1].", state["messages"]).citations
+    kept = searching.get_state(thread).values["messages"]
+    assert resolve("The falcon [1].", kept).citations == ()
+    assert Conversation.from_messages(kept).next_label == 1
 
 
 def test_each_call_may_have_a_conversation_of_its_own() -> None:
@@ -340,7 +352,9 @@ def test_documents_go_through_a_checkpoint_as_they_are(unregistered: Callable[[]
     app.invoke(PUT, THREAD)
     kept = app.get_state(THREAD).values["documents"]
     assert [each.metadata["citation"]["label"] for each in kept] == ["1", "2", "3"]
-    assert resolve("It is [3].", kept).citations[0].source == "C.pdf"
+    assert resolve("It is [3].", kept).citations == ()
+    context = app.get_state(THREAD).values["context"]
+    assert resolve("It is [3].", context).citations[0].source == "C.pdf"
     assert unregistered() == []
 
 

@@ -67,7 +67,8 @@ async def test_the_sources_of_several_engines_have_labels_of_their_own(awaited: 
     if not awaited:
         assert found == ["1", "2", "3", "4", "5", "6"]
     assert all(f"[{label}] Source:" in str(response) for label in found)
-    for sources in (response, response.source_nodes, [each.to_dict() for each in response.source_nodes]):
+    assert resolve(f"Of A [{found[0]}].", [each.to_dict() for each in response.source_nodes]).citations == ()
+    for sources in (response, response.source_nodes):
         resolved = resolve(f"Of A [{found[0]}], of C [{found[5]}], of none [99].", sources)
         assert [each.source for each in resolved.citations] == ["A.txt", "C.txt"]
         assert (resolved.text, resolved.unknown) == ("Of A [1], of C [2], of none [99].", ("99",))

@@ -89,7 +89,7 @@ async def test_a_supplement_is_a_node_of_its_own_after_the_labels(given: Any) ->
         own = nodes[-1]
         assert own.node.node_id == "supplement"
         assert own.score is None
-        assert own.node.metadata["supplement"] is True
+        assert own.node.metadata["supplement"].keys() == {"text"}
         assert "citation" not in own.node.metadata
 
 

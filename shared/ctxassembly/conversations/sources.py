@@ -1,6 +1,6 @@
 """The citations of an answer, and what it was read from: contexts, documents, nodes, messages, and lists of them.
 
-No framework is imported: documents and nodes are known by the citation that an adapter put into their metadata.
+No framework is imported: our documents and nodes are known by the `AssembledBlock` in their metadata.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
 from ctxassembly.context import Context
 from ctxassembly.conversations.sent import SentContext, merge_citations
+from ctxassembly.data.blocks import block_in
 from ctxassembly.data.citations import Citation, Source
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import from_plain
 from ctxassembly.text.words import normalize_wording
-from ctxassembly.wording.formats import FORMATS
 
 
 def is_context(value: Any) -> bool:
@@ -34,8 +34,6 @@ def get_field(source: Any, name: str) -> Any:
     return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
 
 
-ADAPTER_KEYS = frozenset({"citation", "chunk_ids", "scores", "trace", "cited_media", "pieces"})
-"""Keys that adapters add to the metadata of the best chunk of a label."""
 MESSAGE_KEY = "ctxassembly"
 """The key in a message's `additional_kwargs` under which an answer chain keeps the citations of its answer."""
 
@@ -93,9 +91,9 @@ def known_in(sources: Any) -> Iterator[KnownSource]:
         elif (message_data := _message_data(source)) is not None:
             yield _source_of_message(message_data)
         elif isinstance(metadata, Mapping):
-            citation = metadata.get("citation")
-            if isinstance(citation, Mapping) and "label" in citation:
-                yield _source_of_document(item, citation, metadata)
+            ours = block_in(metadata)
+            if ours is not None and ours.block.citation is not None:
+                yield KnownSource([ours.block.citation], ours.has_labels, [ours.block.text])
         elif get_field(source, "content") is None:  # messages without sources are skipped
             allowed = "contexts, or documents or nodes with their metadata"
             raise InputError(f"sources must be {allowed}, got {safe_repr(source)}")
@@ -141,24 +139,14 @@ def _source_of_message(message_data: Any) -> KnownSource:
         raise InputError(f"a message's {MESSAGE_KEY!r} must be as the answer chain gave it, got {given}") from error
 
 
-def _source_of_document(source: Any, citation: Mapping[str, Any], metadata: Mapping[str, Any]) -> KnownSource:
-    own = {key: value for key, value in metadata.items() if key not in ADAPTER_KEYS}
-    try:
-        cited: Citation = from_plain(Citation, {**citation, "metadata": own})
-    except (AttributeError, TypeError, ValueError) as error:
-        raise InputError(f"a citation must be as an adapter gave it, got {safe_repr(dict(citation))}") from error
-    text = get_field(source, "page_content") or get_field(source, "text") or ""
-    begins = [form.label.format(cited.label) for form in FORMATS.values() if form.has_labels]
-    return KnownSource([cited], text.startswith(tuple(begins)), [text])
-
-
 def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
     """Return the citations that `answer` uses, and its text with markers renumbered, kept or removed (for speech).
 
     `sources` is a `Context`, the dict that its `to_dict` gave, a document or node that an adapter returned, a
     LlamaIndex response, a LangChain message, the message of an answer chain, or a list of any of these:
-    `[first, second]`, `documents`, `response`, `state["messages"]`. Each may come from a checkpoint. Sources without a
-    citation (a question, a sub-answer, a supplement) are skipped.
+    `[first, second]`, `documents`, `response`, `state["messages"]`. A context's dict and messages may come from a
+    checkpoint. Documents and nodes that no adapter returned, or that were JSON since, hold no citation: they are
+    skipped, as a question, a sub-answer and a supplement are.
 
     >>> from ctxassembly import Chunk, Conversation, Hit, Labels, assemble
     >>> conversation = Conversation(labels=Labels())

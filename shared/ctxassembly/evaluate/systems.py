@@ -12,7 +12,9 @@ from typing import Any
 
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
+from ctxassembly.data.blocks import AssembledBlock, block_in
 from ctxassembly.data.chunks import Chunk, Hit
+from ctxassembly.data.citations import Citation
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
 from ctxassembly.evaluate.questions import LabeledQuestion
@@ -196,23 +198,20 @@ def read_chunk(item: Any) -> Chunk:
 
 def _item_pieces(item: Any, label: str) -> Iterator[Piece]:
     """Yield the source text of one item of a list. A block of an assembly is taken apart into its chunks."""
-    metadata = _metadata(_bare(item))
-    if isinstance(metadata.get("pieces"), Mapping) and isinstance(metadata.get("citation"), Mapping):
-        yield from _block_pieces(_item_text(item), metadata)
+    ours = block_in(_metadata(_bare(item)))
+    if ours is not None and ours.block.citation is not None and ours.block.text == _item_text(item):
+        yield from _block_pieces(ours, ours.block.citation)
         return
     chunk = read_chunk(item)
     if chunk.text.strip():
         yield Piece(chunk.text, chunk.document_id or None, chunk.start, chunk.id or None, 0, label)
 
 
-def _block_pieces(text: str, metadata: Mapping[str, Any]) -> Iterator[Piece]:
-    """Yield the pieces of a block of an assembly, from the metadata by which another assembly restores its chunks."""
-    citation, chunks = metadata["citation"], metadata["pieces"]["chunks"]
-    for number, _, _, _, spans in metadata["pieces"]["slices"]:
-        chunk = chunks[number]
-        for first, last, offset in spans:
-            start = chunk["start"] + offset if type(chunk["start"]) is int else None
-            yield Piece(text[first:last], citation["document_id"], start, chunk["id"], offset, citation["label"])
+def _block_pieces(ours: AssembledBlock, citation: Citation) -> Iterator[Piece]:
+    for piece in (piece for passage in ours.passages for piece in passage.pieces):
+        chunk = piece.candidate.chunk
+        start = None if chunk.start is None else chunk.start + piece.start
+        yield Piece(piece.text, citation.document_id, start, chunk.id, piece.start, citation.label)
 
 
 def reply_text(reply: Any) -> str:

@@ -1,40 +1,29 @@
 """Blocks of a context, as adapters return them in documents and nodes, read as the chunks that they were made of.
 
 A block is assembled again if one assembly follows another: a retry around one of our retrievers, an ensemble of them, a
-compressor, a checkpoint. The block's metadata maps each part of its text to a chunk. The text itself is taken only from
-the block, so a mask or a filter between the two assemblies still applies. Forged metadata can't add anything that the
-text of its document doesn't have: that text is assembled, and made harmless, like any other.
+compressor. It is known by the `AssembledBlock` in its metadata. If a step between has changed the text or the metadata,
+as a mask does, the document is read as it is now: one chunk, without the header.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import secrets
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from html import unescape
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from ctxassembly.context import Context
-from ctxassembly.conversations.sources import ADAPTER_KEYS
-from ctxassembly.data.candidates import GAP, Candidate
-from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit
-from ctxassembly.data.citations import Passage, block_contents
+from ctxassembly.data.blocks import AssembledBlock, block_in
+from ctxassembly.data.candidates import GAP
+from ctxassembly.data.chunks import Chunk, Hit
+from ctxassembly.data.citations import Citation, block_contents
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.safe_repr import to_id
-from ctxassembly.serialization import from_plain, to_plain
+from ctxassembly.data.sanitize import sanitize_score
+from ctxassembly.serialization import to_plain
 
-_SECRET = secrets.token_bytes(16)
-"""Makes the seals of this process. In another one, a supplement is read as a document without a source."""
-
-
-class IncomingDocument(NamedTuple):
-    """A document or node as it came: the hit that it makes by itself, and its metadata."""
-
-    hit: Hit
-    metadata: Mapping[str, Any]
+_ADDED_KEYS = frozenset({"citation", "chunk_ids", "scores", "trace", "cited_media"})
+"""Keys that adapters add to the metadata of the best chunk of a label."""
+_CITATION_FIELDS = [field.name for field in fields(Citation) if field.name != "metadata"]
+"""Parts of a block's citation: the adapters put its metadata next to it."""
 
 
 class ReadResult(NamedTuple):
@@ -44,112 +33,104 @@ class ReadResult(NamedTuple):
     supplement: str | None = None
 
 
-class _Slice(NamedTuple):
-    """A part of a chunk's text."""
-
-    start: int
-    """The offset in the chunk."""
-    text: str
-
-
-class _ChunkPart(NamedTuple):
-    """What a block has of a chunk."""
+@dataclass
+class _BlockChunk:
+    """What blocks have of a chunk."""
 
     chunk: Chunk
-    """The chunk as it was, but for its text."""
-    slices: Sequence[_Slice]
     score: float | None
-    is_hit: bool
+    is_hit: bool = False
+    slices: list[tuple[int, str]] = field(default_factory=list)
+    """Parts of its text, each with its offset."""
 
 
-def unpack_blocks(documents: Sequence[IncomingDocument], keys: MetadataKeys) -> ReadResult:
-    """Return the hits in the given blocks, in order; neighbors in our own blocks follow all hits.
+def unpack_blocks(documents: Iterable[tuple[Hit, Any]], keys: MetadataKeys) -> ReadResult:
+    """Return the hits in `documents`, in order; neighbors in our own blocks follow all hits.
 
-    A chunk of which several blocks have a part is one hit again.
+    Each document is given as the hit that it makes by itself, and its metadata. A chunk of which several blocks have a
+    part is one hit again.
     """
-    found: list[Hit | _ChunkPart] = []
+    found: dict[Any, Hit | _BlockChunk] = {}
     supplements: list[str] = []
-    for document in documents:
-        chunk = document.hit.chunk
-        if type(document.metadata) is not dict:  # of a class that may raise: none of ours
-            found.append(document.hit)
-        elif (
-            document.metadata.get("supplement") is True
-            and isinstance(chunk.text, str)
-            and _is_sealed(document.metadata.get("seal"), chunk.text)
-        ):
-            supplements.append(chunk.text.partition("\n")[2].strip())
+    for hit, metadata in documents:
+        ours, text = block_in(metadata), hit.chunk.text
+        if ours is None or type(text) is not str:
+            found[len(found)] = hit
+        elif (citation := ours.block.citation) is None:
+            supplements.append(_without_header(text, ours))
+        elif text == ours.block.text and _has_same_metadata(metadata, citation, keys):
+            _add_chunks(found, ours, sanitize_score(hit.score)[0], keys)
         else:
-            found += _parse_block(document, keys) or [document.hit]
-    parts: dict[tuple[Any, ...], list[_ChunkPart]] = {}
-    for one in found:
-        if isinstance(one, _ChunkPart):
-            parts.setdefault(_identity(one), []).append(one)
-    hits: list[Hit] = []
-    neighbors: list[Hit] = []
-    for one in found:
-        if isinstance(one, Hit):
-            hits.append(one)
-        elif same := parts.pop(_identity(one), None):
-            is_hit = any(part.is_hit for part in same)
-            (hits if is_hit else neighbors).append(Hit(_merge_parts(same), same[0].score))
-    return ReadResult([*hits, *neighbors], "\n\n".join(dict.fromkeys(filter(None, supplements))) or None)
+            own = {key: value for key, value in metadata.items() if key not in _ADDED_KEYS}
+            chunk = replace(hit.chunk, document_id=citation.document_id, text=_without_header(text, ours), metadata=own)
+            found[len(found)] = Hit(_without_neighbors(chunk, keys), hit.score)
+    ordered = sorted(found.values(), key=lambda one: isinstance(one, _BlockChunk) and not one.is_hit)
+    hits = [one if isinstance(one, Hit) else _hit_of(one, keys) for one in ordered]
+    return ReadResult(hits, "\n\n".join(dict.fromkeys(filter(None, supplements))) or None)
 
 
-def _identity(part: _ChunkPart) -> tuple[Any, ...]:
-    return part.chunk.origin, part.chunk.document_id, part.chunk.id
+def _has_same_metadata(metadata: Mapping[str, Any], citation: Citation, keys: MetadataKeys) -> bool:
+    """Return True if nothing was changed in or removed from what the block got from its best chunk, but a score."""
+    given = citation.metadata
+    return all(
+        key in metadata and to_plain(metadata[key]) == to_plain(given[key])  # as builtins: an odd class may raise
+        for key in given
+        if key not in _ADDED_KEYS and key not in keys.score
+    )
 
 
-def _merge_parts(parts: Sequence[_ChunkPart]) -> Chunk:
-    """Return the chunk with the text that `parts` have of it, a gap marker where they lack some."""
-    chunk, slices = parts[0].chunk, sorted(one for part in parts for one in part.slices)
-    text, end = "", slices[0].start
-    for start, own in slices:
-        if start > end:
+def _add_chunks(found: dict[Any, Any], ours: AssembledBlock, score: float | None, keys: MetadataKeys) -> None:
+    """Add the chunks of a block to `found`, by document and id, hits first. `score` is the document's.
+
+    A wrapper that gave the block a score of its own, as by fusion, has no scale in common with the chunks' scores.
+    """
+    pieces = [piece for passage in ours.passages for piece in passage.pieces]
+    best = max((piece.candidate.score for piece in pieces if piece.candidate.score is not None), default=None)
+    metadata = ours.block.citation.metadata if ours.block.citation else {}
+    is_rescored = score not in (None, best, sanitize_score(keys.read(metadata, "score"))[0])
+    for piece in sorted(pieces, key=lambda piece: (piece.candidate.distance, piece.candidate.rank)):
+        candidate, chunk = piece.candidate, piece.candidate.chunk
+        own_score = (score if candidate.is_hit else None) if is_rescored else candidate.score
+        one = found.setdefault((chunk.origin, chunk.identity), _BlockChunk(chunk, own_score))
+        one.is_hit = one.is_hit or candidate.is_hit
+        is_head = piece.overlap == piece.start and not piece.separator  # what is before it, the piece before shows
+        start = 0 if is_head else piece.start
+        one.slices.append((start, chunk.text[start : piece.end]))
+
+
+def _hit_of(read: _BlockChunk, keys: MetadataKeys) -> Hit:
+    """Return the chunk with the text that blocks have of it, a gap marker where they lack some."""
+    slices = sorted(read.slices)
+    start = end = slices[0][0]
+    text = ""
+    for slice_start, own in slices:
+        if slice_start > end:
             text += f" {GAP} "
-        text += own[max(end - start, 0) :]
-        end = max(end, start + len(own))
-    return replace(chunk, text=text, start=chunk.start + slices[0].start if type(chunk.start) is int else None)
+        text += own[max(end - slice_start, 0) :]
+        end = max(end, slice_start + len(own))
+    at = None if read.chunk.start is None else read.chunk.start + start
+    return Hit(_without_neighbors(replace(read.chunk, text=text, start=at, vector=None), keys), read.score)
 
 
-def seal(*texts: str) -> str:
-    """Return the seal of a block that a document must not be able to claim: a supplement, or an unnamed document."""
-    sealed = "\0".join(texts).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(sealed, digest_size=16, key=_SECRET).hexdigest()
+def _without_header(text: str, ours: AssembledBlock) -> str:
+    return text.removeprefix(ours.header.rstrip()).strip()
 
 
-def _is_sealed(value: object, *texts: str) -> bool:
-    return isinstance(value, str) and hmac.compare_digest(value.encode(), seal(*texts).encode())
+def _without_neighbors(chunk: Chunk, keys: MetadataKeys) -> Chunk:
+    """Return `chunk` as one that brings no neighbors: they have come already."""
+    return replace(chunk, metadata={**chunk.metadata, keys.no_neighbors[0]: True})
 
 
-def block_pieces(context: Context) -> Iterator[dict[str, Any]]:
-    """Return, for each block with a citation, its chunks and their spans in its text."""
+def assembled_blocks(context: Context) -> Iterator[AssembledBlock]:
+    """Return what goes into the metadata of the document or node for each block of `context`."""
     for block, passages, provenance in block_contents(context):
         if block.citation is None:
-            continue
-        block_start, chunk_numbers = block.span[0], dict[int, int]()
-        chunks, slices = dict[int, dict[str, Any]](), list[list[Any]]()
-        header = provenance[0].span[0] - block_start if provenance else 0
-        best = {key: to_plain(value) for key, value in block.citation.metadata.items()}
-        sources = deque(provenance)
-        for candidate, start, end, overlap in (one for passage in passages for one in _merge_slices(passage)):
-            if candidate.key not in chunks:
-                chunks[candidate.key] = _describe_chunk(candidate, best)
-            spans = []
-            while sources and sources[0].chunk_id == candidate.chunk.id and start <= sources[0].chunk_span[0] < end:
-                source = sources.popleft()
-                spans.append([source.span[0] - block_start, source.span[1] - block_start, source.chunk_span[0]])
-            slices.append([chunk_numbers.setdefault(candidate.key, len(chunk_numbers)), start, end, overlap, spans])
-        document = {}
-        if to_id(context.keys.read_document_id(block.citation.metadata)) != block.citation.document_id:
-            document = {"document_id": block.citation.document_id, "seal": seal(block.citation.document_id, block.text)}
-        yield {
-            **document,
-            "length": len(block.text),
-            "header": block.text[:header],
-            "chunks": list(chunks.values()),
-            "slices": slices,
-        }
+            header = "".join(block.text.partition("\n")[:2])
+            shown = {"text": block.text.removeprefix(header)}
+        else:
+            header = block.text[: provenance[0].span[0] - block.span[0]] if provenance else ""
+            shown = {name: to_plain(getattr(block.citation, name)) for name in _CITATION_FIELDS}
+        yield AssembledBlock(shown, block, passages, header, has_labels=context.has_labels)
 
 
 def block_ids(context: Context) -> list[str]:
@@ -165,141 +146,3 @@ def block_ids(context: Context) -> list[str]:
             is_taken = citation.best_chunk_id in ids
             ids.append(f"{citation.best_chunk_id}#{citation.label}" if is_taken else citation.best_chunk_id)
     return ids
-
-
-def _merge_slices(passage: Passage) -> list[list[Any]]:
-    """Return the slices of chunks in `passage`, in order, with the characters shared with the text before."""
-    found: list[list[Any]] = []
-    for piece in passage.pieces:
-        last = found[-1] if found else None
-        if last and last[0].key == piece.candidate.key and last[2] == piece.start and not piece.separator:
-            last[2] = piece.end
-            continue
-        overlap = piece.overlap if piece.overlap == piece.start and not piece.separator else 0
-        found.append([piece.candidate, piece.start, piece.end, overlap])
-    return found
-
-
-def _describe_chunk(candidate: Candidate, best: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a chunk without its text, and of its metadata only what isn't in `best`: its label's, as builtins."""
-    chunk = candidate.chunk
-    own = chunk.metadata
-    return {
-        "id": chunk.id,
-        "index": chunk.index,
-        "start": chunk.start,
-        "prev_id": chunk.prev_id,
-        "next_id": chunk.next_id,
-        "origin": to_plain(chunk.origin),
-        "unread": sorted(chunk.hidden_from_model),
-        "unnamed": sorted(chunk.hidden_from_header),
-        "metadata": {
-            key: value
-            for key, value in ((key, to_plain(own[key])) for key in own)
-            if key not in best or best[key] != value  # both are builtins: an odd class may refuse to be compared
-        },
-        "lacks": [key for key in best if key not in own],
-        "score": candidate.score,
-        "rank": candidate.rank,
-        "distance": candidate.distance,
-    }
-
-
-def _parse_block(document: IncomingDocument, keys: MetadataKeys) -> Sequence[Hit | _ChunkPart] | None:
-    """Return what a block has of its chunks, hits first; None if the block isn't ours.
-
-    What another tool has cut or rewritten since is one chunk, without the header.
-    """
-    metadata, text = document.metadata, document.hit.chunk.text
-    pieces_data, citation = metadata.get("pieces"), metadata.get("citation")
-    header = pieces_data.get("header") if isinstance(pieces_data, Mapping) and isinstance(citation, Mapping) else None
-    if not isinstance(pieces_data, Mapping) or not isinstance(header, str) or not isinstance(text, str):
-        return None
-    own = {key: value for key, value in metadata.items() if key not in ADAPTER_KEYS}
-    own[keys.no_neighbors[0]] = True  # they have come already
-    block_chunk = replace(document.hit.chunk, metadata=own)
-    document_id = pieces_data.get("document_id")
-    if isinstance(document_id, str) and _is_sealed(pieces_data.get("seal"), document_id, text):
-        block_chunk = replace(block_chunk, document_id=document_id)
-    try:
-        slices = _chunk_slices(pieces_data["slices"], text, pieces_data["length"])
-        ranked = sorted(enumerate(pieces_data["chunks"]), key=lambda item: (item[1]["distance"], item[1]["rank"]))
-        found = [
-            _ChunkPart(_restore_chunk(one, block_chunk), slices[at], one["score"], not one["distance"])
-            for at, one in ranked
-        ]
-        hash(tuple(map(_identity, found)))  # forged ids may be of any type
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        return [Hit(replace(block_chunk, text=text.removeprefix(header)), document.hit.score)]
-    # A wrapper that gave the block a score of its own, as by fusion, has no scale in common with the chunks' scores.
-    best = max((part.score for part in found if isinstance(part.score, float)), default=None)
-    new = document.hit.score
-    if new is None or new in (best, keys.read(own, "score")):
-        return found
-    return [part._replace(score=new if part.is_hit else None) for part in found]
-
-
-def _chunk_slices(slices: Any, text: str, length: Any) -> dict[int, list[_Slice]]:
-    """Return the slices of each chunk in a block of `text`.
-
-    Raises:
-        ValueError: the text has another length than it had, or the slices can't be in it.
-    """
-    if length != len(text) or not slices:
-        raise ValueError(length)
-    found: dict[int, list[_Slice]] = {}
-    before = ""  # the text of the slices so far, for what the next one shares with it
-    at = 0
-    for n, (chunk, start, end, overlap, spans) in enumerate(slices):
-        after = next((spans_[0][0] for *_, spans_ in slices[n + 1 :] if spans_), len(text))
-        slice_text, at = _read_slice(text, at, after, start, end, spans)
-        if chunk not in found and 0 < overlap == start <= len(before):
-            found[chunk] = [_Slice(0, before[-overlap:] + slice_text)]
-        else:
-            found.setdefault(chunk, []).append(_Slice(start, slice_text))
-        before += slice_text
-    return found
-
-
-def _read_slice(text: str, at: int, after: int, start: int, end: int, spans: Any) -> tuple[str, int]:
-    """Return a slice of a chunk, from `start` to `end`, with characters that `text` escaped restored.
-
-    `at` is the end of the slice before it, and `after` the beginning of the next. Also the end of this one.
-    """
-    if not 0 <= start <= end:
-        raise ValueError(start)
-    parts: list[str] = []
-    read_end = start
-    for span_start, span_end, offset in spans:
-        if (
-            not at <= span_start < span_end <= len(text)
-            or not read_end <= offset
-            or offset + span_end - span_start > end
-        ):
-            raise ValueError(span_start)
-        missing = offset - read_end
-        parts += [unescape(text[at:span_start])[-missing:] if missing else "", text[span_start:span_end]]
-        at, read_end = span_end, offset + span_end - span_start
-    if read_end < end:
-        parts.append(unescape(text[at:after])[: end - read_end])
-    return "".join(parts), at
-
-
-def _restore_chunk(data: Mapping[str, Any], block_chunk: Chunk) -> Chunk:
-    """Return the chunk without its text, in the document of the block."""
-    lacks = set(data["lacks"])
-    metadata = {**{key: value for key, value in block_chunk.metadata.items() if key not in lacks}, **data["metadata"]}
-    return replace(
-        block_chunk,
-        id=data["id"],
-        text="",
-        index=data["index"],
-        start=data["start"],
-        prev_id=data["prev_id"],
-        next_id=data["next_id"],
-        metadata=metadata,
-        vector=None,
-        origin=from_plain(ChunkOrigin | None, data["origin"]),
-        hidden_from_model=frozenset(map(str, data["unread"])),
-        hidden_from_header=frozenset(map(str, data["unnamed"])),
-    )

@@ -7,7 +7,7 @@ conversation, and give what a framework's retriever returned to an answer chain.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ctxassembly.answering.answer import Answer
@@ -18,11 +18,10 @@ from ctxassembly.cached_property import cached_property
 from ctxassembly.context import Context
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.citations import Citation
 from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.retrieval import RetrievalTrace
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.blocks import block_pieces, seal
+from ctxassembly.integrations.blocks import assembled_blocks
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import from_plain, to_plain, trace_to_plain
@@ -92,31 +91,27 @@ class ContextPayload:
 def block_metadata(payload: ContextPayload) -> list[dict[str, Any]]:
     """Return the metadata to add to each block of a context, in order.
 
-    A block has `citation`, `chunk_ids`, `scores` of its hits by chunk id, and `pieces`, from which another assembly
-    restores its chunks. Only the first block has the `trace`, which covers the whole context and is longer than its
-    text. The citation doesn't include its own metadata, since adapters put that metadata next to it. The block of a
-    supplement has no citation but `supplement`, which is True, and the `seal` by which this process recognizes it.
+    A block has `citation`, `chunk_ids` and `scores` of its hits by chunk id. Only the first block has the `trace`,
+    which covers the whole context and is longer than its text. The citation doesn't include its own metadata, since
+    adapters put that metadata next to it. The block of a supplement has no citation but `supplement`, with its `text`.
+    Both are an `AssembledBlock`, by which another assembly knows the block.
     """
     decisions = reversed(payload.context.trace.decisions)  # if several share an id, the best-ranked one is written last
     scores = {(hit.document_id, hit.chunk_id): hit.score for hit in decisions if hit.distance == 0}
-    pieces = block_pieces(payload.context)
     added: list[dict[str, Any]] = []
-    for block in payload.context.blocks:
-        if block.citation is None:
-            added.append({"supplement": True, "chunk_ids": [], "scores": {}, "seal": seal(block.text)})
+    for ours in assembled_blocks(payload.context):
+        citation = ours.block.citation
+        if citation is None:
+            added.append({"supplement": ours, "chunk_ids": [], "scores": {}})
             continue
-        citation = {name: to_plain(getattr(block.citation, name)) for name in _CITATION_FIELDS}
-        chunk_ids = citation["chunk_ids"]
-        found = ((chunk_id, scores.get((citation["document_id"], chunk_id))) for chunk_id in chunk_ids)
+        found = ((chunk_id, scores.get((citation.document_id, chunk_id))) for chunk_id in citation.chunk_ids)
         known = {chunk_id: score for chunk_id, score in found if score is not None}
-        added.append({"citation": citation, "chunk_ids": list(chunk_ids), "scores": known, "pieces": next(pieces)})
+        added.append({"citation": ours, "chunk_ids": list(ours["chunk_ids"]), "scores": known})
     if added:
         added[0]["trace"] = payload.trace
     return added
 
 
-_CITATION_FIELDS = [field.name for field in fields(Citation) if field.name != "metadata"]
-"""Parts of a block's citation: the adapters put its metadata next to it."""
 _SEPARATE_KEYS = ("question", "answer", "citations", "quotes", "context")
 """Parts of an output in addition to its trace."""
 

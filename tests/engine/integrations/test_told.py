@@ -27,8 +27,8 @@ def test_what_goes_with_each_block():
 
 def test_the_block_of_a_supplement_has_no_citation():
     _, metadata = block_metadata(ContextPayload(assemble([Hit(CHUNKS[5], 0.9)], supplement="Facts.")))
-    assert metadata.keys() == {"supplement", "chunk_ids", "scores", "seal"}
-    assert metadata["supplement"] is True
+    assert metadata.keys() == {"supplement", "chunk_ids", "scores"}
+    assert metadata["supplement"] == {"text": "Facts."}
 
 
 def test_what_stands_in_part_is_flagged_in_citation_and_trace():
