@@ -2,27 +2,25 @@ r"""The lines of ours as patterns, by which a document's text that could pass fo
 
 Forms come from the records of languages and formats, and so do the labels that are read in an answer: a word that is
 added to a record is guarded and read from then on. A form is a label such as `[2]`, or the beginning of a line of ours
-such as `Question:`. It is found as a reader takes it, not only as we write it: in any case, with any blanks and marks
-of emphasis between its words.
+such as `Question:`. It is found as a reader takes it, not only as we write it: with any blanks and marks of emphasis
+between its words. The patterns read a line as it is folded (`lookalikes.py`), and their words are folded likewise.
 
-A form is a sequence of atoms, mostly patterns of one character each. All forms of a format make one pattern, a tree in
-which an atom that several begin with is tried once. The prefilter is the same tree cut after a few atoms: it finds the
-lines that begin like a form in one pass over a text.
+A form is a sequence of atoms, patterns of one character each. The prefilter has the first few of each form: it finds
+the lines that may begin like one in one pass over a text, whose other characters than ASCII may be anything.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from itertools import takewhile
-from string import ascii_letters
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
-from unicodedata import combining, normalize
+from unicodedata import normalize
 
 from ctxassembly.data.candidates import GAP
 from ctxassembly.wording.formats import FORMATS, Format
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.languages.language import Language
+from ctxassembly.wording.lookalikes import ENCLOSED, RAISED, fold_lookalikes
 
 RULE = "---"
 """A line of its own between context and question."""
@@ -41,8 +39,7 @@ BRACKETS = (("[", "]"), ("【", "】"))
 """The brackets that an answer may put around numbers. Models write the second pair unasked."""
 DASHES = "\\-\N{EN DASH}\N{EM DASH}"
 """The dashes in a range of labels, written for a character set of a pattern."""
-SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-_OTHER_BRACKETS = (r"\(", r"\{", "<")
+SUPERSCRIPTS = RAISED
 
 _LABEL_WORDS = re.compile(r"[^\W\d_](?:.*\w)?")
 """From the first to the last letter before a label's number: SOURCE, of "[SOURCE "."""
@@ -83,42 +80,34 @@ def header_words(languages: Languages = LANGUAGES) -> list[str]:
     return sorted({begin.rstrip(": ") for begin in begins if begin.endswith(":")})
 
 
-# Controls, formats (Cf), and the characters that Unicode has ignored by default.
-INVISIBLE = (
-    "\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
-    "\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
-    "\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff"
-)
-FILLERS = "\u115f\u1160\u3164\uffa0"
-"""The invisible characters that count as letters. They make no word."""
-_VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
-WORD = re.compile(r"[^\W_]")
 _PARTS = re.compile(r"\{\}|\w+|([^\w\s])\1*")
+_LETTER = re.compile(r"[^\W_]")
 _BETWEEN = r"[\s*_]*"
 _BLANK = r"[^\S\n]?"
-_BLANKS = r"(?:[^\S\n]|[*_])*"
-_OPTIONAL = (_BETWEEN, _BLANK)
-_SAME_LETTERS = "\u0130\u0131\u017f\u212a"
-"""Letters that equal an i, an i, an s and a k if case is ignored."""
-_SINGLE_CHARACTER = re.compile(r"\\?.(?:\(.*\))?|\[[^\]\\]+\]|\(\?i?:.+\)")
-"""An atom that matches one visible character, so that a hint may be made of it."""
+_DIGITS = f"0-9{RAISED}{ENCLOSED}"
+_SIGN = r"(?:[^\w\n]|_)"
+_ASCII_SIGN = r"[^0-9a-z\n\x80-\U0010ffff]"
+_BEYOND_ASCII = r"[^\t\n\x20-\x7e]"
+_IDEOGRAPHS = "\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff\uac00-\ud7a3"
+"""Letters that look like none of ours. Nearly all lines of Chinese, Japanese and Korean begin with one."""
 _UMLAUT = "\u0308"
-PREFILTER_ATOMS = 5
-"""Atoms of a form that a hint looks at: hardly any line but a forged one begins with so many."""
+_PREFILTER_ATOMS = 5
+"""Atoms of a form that the prefilter has: hardly any line but a forged one begins with so many."""
 _MAX_NUMBERS = 128
 """Most numbers in one pair of brackets. Answers are not read for longer lists."""
 
 
 class FormPatterns(NamedTuple):
-    """The patterns that find the forms of one format."""
+    """The patterns that find the forms of one format. All but the prefilter read a line as it is folded."""
 
     prefilter: re.Pattern[str]
-    r"""Matches at the \n before every line that has a form, with or without invisible characters, and few others."""
+    r"""Matches at the \n before every line that has a form, or may have one once folded. It reads small letters."""
+    folded_prefilter: re.Pattern[str]
+    r"""The same for a \n and the beginning of a line once folded: it matches if the rest may make a form of it."""
     form: re.Pattern[str]
-    """Matches a line up to the end of its first form, which is the group."""
+    """Matches a form."""
     unfinished_form: re.Pattern[str]
-    """Matches a line that ends, with the text, inside a form. The group is the part of the form."""
+    """Matches the beginning of a form at the end of a line, and of some other texts."""
     label: re.Pattern[str]
     """Matches a label or a summary's beginning wherever a word may begin."""
     has_markup: bool
@@ -127,147 +116,98 @@ class FormPatterns(NamedTuple):
 
 def compile_forms(form: str, languages: Languages = LANGUAGES, formats: Formats = FORMATS) -> FormPatterns:
     """Return the patterns of the format `form`, given all languages and formats."""
+    written = line_patterns(form, languages=languages, formats=formats)
     words, headers = marker_words(languages, formats), header_words(languages)
-    any_word, any_header = (rf"(?i:{'|'.join(map(re.escape, known))})" for known in (words, headers))
-    number = rf"(?:{any_word}[\s:#]*)?[0-9]+"
+    any_word, any_header = ("|".join("".join(map(_look, word)) for word in known) for known in (words, headers))
+    number = rf"(?:(?:{any_word})[\s:#]*)?[{_DIGITS}]+"
     item = rf"{number}(?:\s*[{DASHES}]\s*{number})?"
-    superscript = f"[{SUPERSCRIPTS}]"
-    lines = [_atoms(line) for line in line_patterns(form, languages=languages, formats=formats)]
-    # Numbers in brackets as an answer cites them, and raised numbers. Both are more than one line of ours.
-    left_brackets = [re.escape(left) for left, _ in BRACKETS]
-    markers = [
-        [re.escape(left), rf"\s*{item}(?:\s*[,;]\s*{item}){{0,{_MAX_NUMBERS}}}\s*{re.escape(right)}"]
-        for left, right in BRACKETS
-    ]
-    markers.append(
-        [superscript, rf"{superscript}*(?:[,⁻]{superscript}+){{0,{_MAX_NUMBERS}}}(?!(?i:[0-9A-Z{SUPERSCRIPTS}⁺⁻]))"]
-    )
+    inside = rf"\s*(?=[{_DIGITS}{_first_looks(words)}])"
     # A label in other brackets is one if a word of ours is in it or follows: `(2)` alone is the number of a list item.
-    first_inside = rf"(?=\s*(?i:[0-9{''.join(sorted({word[0] for word in words}))}]))"
-    with_word = rf"{any_word}[\s:#]*{item}\s*[)}}>]|[0-9]{{1,9}}\s*[)}}>]{_BETWEEN}{any_header}{_BETWEEN}:"
-    markers += [[sign + first_inside, rf"\s*(?:{with_word})"] for sign in _OTHER_BRACKETS]
-
-    inside = rf"(?i:[\s0-9{DASHES},;:#{''.join(sorted({*''.join(words)}))}]*)"
-    begun = [*([left, inside] for left in left_brackets), [superscript, rf"[{SUPERSCRIPTS},⁻]*"]]
-    # The first part of a label in other brackets, whose word or colon the next chunk may bring.
-    closed = [r"\s*[0-9]{1,9}", rf"\s*[)}}>]{_BETWEEN}"]
-    others = [*([*closed, *map(_either_case, word)] for word in headers), *(map(_either_case, word) for word in words)]
-    begun += [[sign, *atoms] for atoms in map(list, others) for sign in _OTHER_BRACKETS]
-    # A bullet that ends a chunk begins no row with blanks between its signs.
-    begun += [[atom for atom in atoms if atom != _BLANK] for atoms in lines]
-
+    with_word = rf"(?:{any_word})[\s:#]*{item}\s*[)}}>]"
+    header = rf"(?:{any_header}){_BETWEEN}:"
+    before_header = rf"{_BETWEEN}(?=[{_first_looks(headers)}])"
+    # Numbers in brackets as an answer cites them, and raised numbers. All are more than one line of ours.
+    lines = [*map(_atoms, written)]
+    markers = [
+        [r"\[", inside, rf"{item}(?:\s*[,;]\s*{item}){{0,{_MAX_NUMBERS}}}\s*\]"],
+        [r"[({<]", inside, rf"(?:{with_word}|[{_DIGITS}]+\s*[)}}>]{before_header}{header})"],
+        [ENCLOSED[0], rf"[{_DIGITS}]+{before_header}", header],
+        [f"[{RAISED}]", rf"[{RAISED}]*(?:[,⁻][{RAISED}]+){{0,{_MAX_NUMBERS}}}(?![0-9a-z{RAISED}⁺⁻])"],
+    ]
     forms = [*lines, *markers]
-    in_brackets = [atoms for atoms in forms if atoms[0] in left_brackets]
+    heads = [*lines, *(atoms[:-1] for atoms in markers[:-1])]
+    begun = [_begun(atoms, r"\Z") for atoms in forms]
+    begun.append(rf"[\[({{<{_DIGITS}][\w\s{DASHES},;:#*)}}>{_DIGITS}⁻]*\Z")
+    in_brackets = ["".join(atoms) for atoms in forms if atoms[0] == r"\["]
     return FormPatterns(
-        prefilter=_prefilter(forms),
-        form=re.compile(rf"[\W_]*?({_alternation(forms)})"),
-        unfinished_form=re.compile(rf"[\W_]*?({_alternation(begun, unfinished=True)})"),
-        label=re.compile(rf"(?<![^\W_])(?:{_alternation(in_brackets)})"),
+        prefilter=_prefilter(heads, _ASCII_SIGN, _BEYOND_ASCII),
+        folded_prefilter=_prefilter(heads, _SIGN, r"\Z"),
+        form=re.compile("|".join(map("".join, forms))),
+        unfinished_form=re.compile("|".join(begun)),
+        label=re.compile(rf"(?<![^\W_])(?:{'|'.join(in_brackets)})"),
         has_markup=form in formats and formats[form].has_markup,
     )
 
 
-def _alternation(forms: Sequence[Sequence[str]], *, unfinished: bool = False, is_prefilter: bool = False) -> str:
-    r"""Return a pattern that matches any of `forms`, each a sequence of atoms.
-
-    If `unfinished`, it matches the beginning of any form at the end of the text. For the prefilter, it matches the
-    shortest of the forms that begin alike, and an invisible character after any atom, since it may hide the next one.
-    Forms are merged into a tree, so that an atom that several begin with is tried once.
-    """
-    after: dict[str, list[Sequence[str]]] = {}
-    for first, *rest in forms:
-        after.setdefault(first, []).append(rest)
-    branches: list[str] = []
-    for first, rests in after.items():
-        longer = [rest for rest in rests if rest]
-        pattern = _alternation(longer, unfinished=unfinished, is_prefilter=is_prefilter) if longer else ""
-        if is_prefilter:
-            pattern = rf"(?:[{INVISIBLE}]|{pattern})" if len(longer) == len(rests) else ""
-        elif unfinished:
-            pattern = rf"(?:\Z|{pattern})" if pattern else r"\Z"
-        elif pattern and len(longer) < len(rests):
-            pattern = f"(?:{pattern})?"
-        branches.append(first + pattern)
-    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
+def _prefilter(forms: Sequence[Sequence[str]], sign: str, end: str) -> re.Pattern[str]:
+    """Return a pattern of a line that begins with signs and then like one of `forms`, or like one up to an `end`."""
+    rests: dict[str, list[str]] = {}
+    for first, *atoms in forms:
+        rests.setdefault(first, []).append(_begun(atoms[: _PREFILTER_ATOMS - 1], end))
+    begins = "|".join(f"{first}(?:{end}|{'|'.join(some)})" for first, some in rests.items())
+    items = rf"(?:{sign}*[0-9]{{1,9}}(?:[.)](?=\s)|{ENCLOSED[1]}))*"
+    return re.compile(rf"\n *(?! ){items}{sign}*(?:[0-9]{{1,9}}{end}|(?![{_IDEOGRAPHS}]){end}|[{RAISED}]|{begins})")
 
 
-def _prefilter(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
-    """Return the pattern of a line that may have one of `forms`, by its first characters.
-
-    A line that hides its next character behind an invisible one matches, too: only a closer look can decide.
-    """
-    begins = [
-        list(takewhile(lambda atom: atom in _OPTIONAL or _SINGLE_CHARACTER.fullmatch(atom), atoms)) for atoms in forms
-    ]
-    if not all(begins):  # a form that begins with a number: any line may have it
-        return re.compile(r"\n")
-    # Most lines begin with a letter that no form begins with. One look at a set decides, and so does one at each sign
-    # before a form; trying all forms there takes far longer.
-    possible = "".join(
-        sign
-        for sign in _VISIBLE
-        if sign in "_0123456789" or any(re.match(first[0].partition("(?=")[0], sign) for first in begins)
-    )
-    letters = "".join(letter for letter in ascii_letters if letter not in possible)
-    # Without line breaks: a hint stays in its line.
-    heads = [[_BLANKS if atom == _BETWEEN else atom for atom in atoms[:PREFILTER_ATOMS]] for atoms in begins]
-    hint = _alternation([*heads, [rf"_+(?![{letters}_])"], [f"[{FILLERS}]"]], is_prefilter=True)
-    item = rf"[0-9]{{1,9}}(?:[{INVISIBLE}]|[.)](?:[{INVISIBLE}]|[^\S\n][^\w\n]*(?:{hint}|[0-9])))"
-    return re.compile(rf"\n *(?=[^{letters}\n ])[^\w\n]*(?=[{re.escape(possible)}\x80-\U0010ffff])(?:{hint}|{item})")
+def _begun(atoms: Sequence[str], end: str) -> str:
+    """Return a pattern of `atoms`, or of the first of them if `end` follows."""
+    pattern = ""
+    for atom in reversed(atoms[1:]):
+        pattern = f"(?:{end}|{atom}{pattern})"
+    return atoms[0] + pattern
 
 
-def _either_case(character: str) -> str:
-    """Return a pattern of `character` in either case: a set is faster than a flag, since `re` skips ahead to it."""
-    if not character.isalpha():
-        return re.escape(character)
-    if not character.isascii():
-        base, *marks = list(normalize("NFD", character))
-        if not marks or not all(map(combining, marks)):
-            return f"(?i:{character})"
-        # PDFs have a letter and its accent as two characters, capitals drop the accent, and ä is written as ae.
-        return f"(?:(?i:{character})|{_either_case(base)}(?:{''.join(marks)}{'|[Ee]' if marks == [_UMLAUT] else ''})?)"
-    cases = {character.lower(), character.upper(), *_SAME_LETTERS}
-    return f"[{''.join(sorted(case for case in cases if re.fullmatch(character, case, re.IGNORECASE)))}]"
+def _looks(character: str) -> set[str]:
+    """Return what a fold may have for `character`: a letter of another script may look like two of ours by its case."""
+    return {fold_lookalikes(character.lower()), fold_lookalikes(character.upper())}
+
+
+def _first_looks(words: Iterable[str]) -> str:
+    return "".join(sorted({look for word in words for look in _looks(word[0])}))
+
+
+def _look(character: str) -> str:
+    """Return a pattern of `character` as it is folded. An ä may be written as ae."""
+    looks = sorted(map(re.escape, _looks(character)))
+    pattern = looks[0] if len(looks) == 1 else f"(?:{'|'.join(looks)})"
+    return f"(?:{pattern}e?)" if _UMLAUT in normalize("NFD", character) else pattern
 
 
 def _atoms(form: str) -> list[str]:
     """Return the atoms of a pattern for a line that begins like `form`: mostly patterns of one character each.
 
-    Signs alone match as they are, before a blank if the form ends in one (`## `), else alone on their line. A row of
-    three or more is found in any length, with or without single blanks between its signs (`-----`, `- - -`).
-    Next to words, and where the form has blanks, blanks and emphasis may occur, and a row of one sign may be longer.
+    Signs alone match as they are, before a blank if the form ends in one (`## `). A row of three or more alone on its
+    line is found in any length, with or without single blanks between its signs (`-----`, `- - -`), but not in a cell
+    of a table's rule, `| ---`. Next to words, and where the form has blanks, blanks and emphasis may occur, and a row
+    of one sign may be longer.
     """
     found = [*_PARTS.finditer(form)]
-    parts = [match[0] for match in found]
-    is_word = [part == "{}" or WORD.search(part) is not None for part in parts]
+    has_word = ["{" in match[0] or _LETTER.search(match[0]) is not None for match in found]
+    # A row is found from its first sign alone: a search that starts at each sign takes quadratic time.
+    if len(found) == 1 and not has_word[0] and form[2:] and not form[-1].isspace():
+        sign = re.escape(form[0])
+        first = rf"{sign}(?<!{sign}{sign})(?<!{sign}[^\S\n]{sign})(?<![|+]{sign})(?<!\|[^\S\n]{sign})"
+        return [first, _BLANK, sign, _BLANK, sign, rf"(?:{_BLANK}{sign})*(?=\s*\Z)"]
     atoms: list[str] = []
-    if len(parts) == 1 and len(form) > 2 and not WORD.search(form) and len({*form}) == 1:
-        return _row_atoms(re.escape(form[0]))
-    for at, part in enumerate(parts):
-        sign = re.escape(part[0])
-        apart = at and found[at - 1].end() < found[at].start()
-        if apart or (at and any(is_word[at - 1 : at + 1])):
+    for at, match in enumerate(found):
+        if at and (found[at - 1].end() < match.start() or any(has_word[at - 1 : at + 1])):
             atoms.append(_BETWEEN)
-        if part == "{}":
-            atoms.append("[0-9]+")
-        elif is_word[at] or len(part) == 1:
-            atoms += map(_either_case, part)
+        if match[0] == "{}":
+            atoms.append(f"[{_DIGITS}]+")
+        elif has_word[at] or len(match[0]) == 1:
+            atoms += map(_look, match[0])
         else:
-            # From the first sign of a row alone. A search that starts at each sign takes quadratic time.
-            atoms += [rf"{sign}(?<!{sign}{sign})", *[sign] * (len(part) - 1)]
-            atoms.append(f"{sign}*" if any(is_word) else f"(?!{sign})")
-    if not any(is_word) and form[-1].isspace():
-        atoms.append(r"\s")
-    elif not any(is_word) and len(parts) == 1:
-        # Not the last cell of the line below a table's head, `| ---`.
-        atoms.append(rf"(?<!\|.{{{len(form)}}})(?<!\|[^\S\n].{{{len(form)}}})(?=\s*\Z)")
-    return atoms
-
-
-def _row_atoms(sign: str) -> list[str]:
-    r"""Return the atoms of three or more `sign`s alone on a line, not in a cell of a table's rule, `| ---`.
-
-    It is found from its first sign alone. A search that starts at each sign takes quadratic time.
-    """
-    first = rf"{sign}(?<!{sign}{sign})(?<!{sign}[^\S\n]{sign})(?<![|+]{sign})(?<!\|[^\S\n]{sign})"
-    return [first, _BLANK, sign, _BLANK, sign, rf"(?:{_BLANK}{sign})*(?=\s*\Z)"]
+            sign = _look(match[0][0])
+            row = [rf"{sign}(?<!{sign}{sign})", *[sign] * (len(match[0]) - 1)]
+            atoms += [*row, f"{sign}*" if any(has_word) else f"(?!{sign})"]
+    return [*atoms, r"\s"] if not any(has_word) and form[-1].isspace() else atoms

@@ -9,13 +9,9 @@ A form may come behind signs (quote marks, bullets, brackets) and behind the num
 the first word of a line count: inside a sentence `[2]` can't pass for a header. A line begins wherever some reader of
 lines sees one.
 
-A search has two steps, since nearly no line has a form. The prefilter finds lines that begin like one, in one pass over
-the text; the pattern of forms reads these lines closely. In 1.6 million characters of documentation the prefilter left
-8 of 7,184 lines, and the search took a sixteenth of the time that reading every line takes.
-
-An invisible character may be inside a form, or mean nothing, and other characters may look like ASCII. So a line is
-read in up to three ways (`_views`). The prefilter is tried on the head of each line with other characters than ASCII
-as it looks, unless its first letter is one of another script that looks like none of ours.
+Nearly no line has a form. So the prefilter finds lines that may begin like one, in one pass over the text, and only
+these are folded and read closely. An invisible character may be inside a form, or mean nothing, and other characters
+may look like ASCII: a line with such characters is read in up to three ways (`_views`).
 
 Documents are hostile input, so every search takes time that is linear in its text. A pattern repeats only what can be
 read in one way, and never reaches beyond a line.
@@ -24,36 +20,37 @@ read in one way, and never reaches beyond a line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import pairwise
 
 from ctxassembly.wording.formats import FORMATS
-from ctxassembly.wording.label_forms import (
-    FILLERS,
-    INVISIBLE,
-    PREFILTER_ATOMS,
-    WORD,
-    FormPatterns,
-    compile_forms,
+from ctxassembly.wording.label_forms import FormPatterns, compile_forms
+from ctxassembly.wording.lookalikes import (
+    ANGLES,
+    ENCLOSED,
+    LETTER_SIGN,
+    LOOK,
+    RAISED,
+    READ,
+    WRITTEN,
+    fold_lookalikes,
+    join_keycaps,
 )
-from ctxassembly.wording.lookalikes import ANGLES, fold_lookalikes, folded_offsets, is_lookalike
 from ctxassembly.wording.sanitize import sanitize_replacements
 from ctxassembly.wording.unicode import apply_replacements, invalid_characters
 
-_INVISIBLE_RUN = re.compile(f"[{INVISIBLE}]+")
-_FILLER = re.compile(f"[{FILLERS}]")
-_LETTER = re.compile(rf"[^\W\d_{FILLERS}]")
-_ITEM = re.compile(r"[\W_]*[0-9]{1,9}[.)](?=\s)")
-"""The number of a list item, as in Markdown, with the signs before it."""
-_ITEMS = re.compile(r"[0-9]{1,9}[.)](?=\s|\Z)|[0-9]{1,9}\Z")
+_ITEM = re.compile(rf"[0-9{RAISED}]{{1,9}}[.)](?=\s)|(?:{ENCLOSED[0]}[0-9]+{ENCLOSED[1]})+")
+"""The number of a list item, as in Markdown, or in a circle."""
+_ITEMS = re.compile(rf"{_ITEM.pattern}|[0-9]{{1,9}}[.)]?\Z")
+_WORD = re.compile(r"[^\W_]")
+_ASCII_LETTER = re.compile("[A-Za-z]")
 _TABLE_RULE = re.compile(r"[\s|:+=-]+")
 _COLUMNS = re.compile(r"[\s|:+]+")
-_FIRST_WORD = re.compile(r"\w")
-_HEAD_CHARACTERS = 32
-_TAG = re.compile(
-    rf"<[\W_]*(?:{'|'.join(form.footer.strip('</>') for form in FORMATS.values() if form.has_markup)})", re.IGNORECASE
-)
+_TAG = re.compile(rf"<[\W_]*(?:{'|'.join(form.footer.strip('</>') for form in FORMATS.values() if form.has_markup)})")
+_TAG_CHARACTERS = 32
+_HEAD_CHARACTERS = 16
+"""Characters from the first word of a line on that are folded to see whether the line may have a form."""
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Characters besides the newline that end a line for `str.splitlines` and others."""
 
@@ -66,97 +63,82 @@ class Guard(FormPatterns):
     def find_forms(self, text: str) -> list[int]:
         r"""Return the offsets at which forms of `text` begin. A line begins after a \n, and nowhere else."""
         begins: list[int] = []
+        # As long as the text: İ alone has two characters as a small letter.
+        small = text.replace("\u0130", "i").lower()
         # Most texts have no form: a search without a match takes half as long as an iterator.
-        found = self.prefilter.search(text)
+        found = self.prefilter.search(small)
         while found:
-            line = found.start() + 1
-            end = text.find("\n", line)
-            begins += _find_in_views(self.form, text, line, len(text) if end < 0 else end)
-            found = self.prefilter.search(text, found.end())
-        if not text.isascii():
-            begins += self._find_lookalikes(text)
+            begin = found.start() + 1
+            end = text.find("\n", begin)
+            line = text[begin : end if end >= 0 else len(text)]
+            if line.isascii() or self._may_look_like_form(line):
+                begins += [begin + at for at in _find_in_views(self.form, line)]
+            found = self.prefilter.search(small, begin + len(line))
         return begins
 
     def find_unfinished(self, text: str) -> list[int]:
-        """Return the offsets of forms in the last line of `text` that following text may complete."""
-        line = text.rfind("\n") + 1
-        return _find_in_views(self.unfinished_form, text, line, len(text)) if line else []
+        """Return the offsets of forms in the last line of `text` that following text may complete, and of others."""
+        begin = text.rfind("\n") + 1
+        return [begin + at for at in _find_in_views(self.unfinished_form, text[begin:])] if begin else []
 
     def find_labels(self, line: str) -> list[int]:
         """Return the offsets of labels and beginnings of summaries in `line`, as it is read and as it looks."""
         if line.isascii() and "[" not in line and line.isprintable():  # the usual case
             return []
-        found = {origin[match.start()] for view, origin in _visible_views(line) for match in self.label.finditer(view)}
+        found: set[int] = set()
+        for view, offsets in _views(line, visible=True):
+            if begins := [match.start() for match in self.label.finditer(view)]:
+                origin = offsets()
+                found |= {origin[at] for at in begins}
         return sorted(at for at in found if line[at - 1 : at] != "\\")
 
-    def _find_lookalikes(self, text: str) -> Iterator[int]:
-        """Return the offsets of forms in lines of `text` that begin like one once look-alikes are folded.
-
-        Only the head of a line is folded. A line that begins with a letter of another script is passed over at once.
-        """
-        before, *lines = text.split("\n")
-        begin = len(before) + 1
-        for line in lines:
-            if not line.isascii() and self._may_look_like_form(line):
-                yield from _find_in_views(self.form, text, begin, begin + len(line))
-            begin += len(line) + 1
-
     def _may_look_like_form(self, line: str) -> bool:
-        first_word = _FIRST_WORD.search(line)
-        head_start = first_word.start() if first_word else len(line)
-        signs, head = line[:head_start], line[head_start : head_start + _HEAD_CHARACTERS]
-        if signs.isascii() and (head.isascii() or not (is_lookalike(head[0]) or _INVISIBLE_RUN.match(head))):
-            return False
-        look = fold_lookalikes(head)
-        is_hidden = len(head) == _HEAD_CHARACTERS and len(look.replace(" ", "")) < PREFILTER_ATOMS
-        return is_hidden or self.prefilter.match(f"\n{fold_lookalikes(signs)}{look}") is not None
+        first_word = _WORD.search(line)
+        at = first_word.start() if first_word else len(line)
+        signs, head = line[:at], line[at : at + _HEAD_CHARACTERS]
+        if signs.isascii() and not self.folded_prefilter.match(f"\n{signs}{LOOK[ord(head[0])]}"):
+            return False  # the usual case in another script
+        head = signs + head
+        return bool(LETTER_SIGN.search(head) or self.folded_prefilter.match(f"\n{fold_lookalikes(head)}"))
 
 
-def _visible_views(line: str) -> Iterator[tuple[str, Sequence[int]]]:
-    """Yield `line` without its invisible characters, and, if that differs, with ASCII in place of look-alikes.
+def _views(line: str, *, visible: bool = False) -> Iterator[tuple[str, Callable[[], Sequence[int]]]]:
+    """Yield `line` in small letters as a reader may take it, each with a function for the offset of each character.
 
-    Each with the offset in `line` of each of its characters.
+    With `visible`, what can't be seen is in none of them; otherwise it is a sign in the first one. It makes no word.
     """
-    hidden = {at for match in _INVISIBLE_RUN.finditer(line) for at in range(*match.span())}
-    visible = [at for at in range(len(line)) if at not in hidden]
-    view = _INVISIBLE_RUN.sub("", line)
-    yield view, visible
-    if not view.isascii() and (look := fold_lookalikes(view)) != view:
-        yield look, [visible[at] for at in folded_offsets(view)]
-
-
-def _views(line: str) -> Iterator[tuple[str, Sequence[int]]]:
-    """Yield `line` as a reader may take it: as it is, and in its visible views where they differ."""
     if line.isascii() and line.isprintable():  # as nearly always
-        yield line, range(len(line))
+        yield line.lower(), lambda: range(len(line))
         return
-    # A letter that can't be seen makes no word.
-    yield _FILLER.sub("\0", line), range(len(line))
-    yield from ((view, origin) for view, origin in _visible_views(line) if view != line)
+    for fold in (READ, LOOK) if visible else (WRITTEN, READ, LOOK):
+        shown = line if fold is WRITTEN else join_keycaps(line)
+        yield shown.translate(fold), partial(fold.offsets, shown)
 
 
-def _find_in_views(form: re.Pattern[str], text: str, begin: int, end: int) -> list[int]:
-    """Return the offsets of forms in the line `text[begin:end]`, in whatever way it is read."""
-    views = _views(text[begin:end])
-    return [begin + origin[at] for view, origin in views for at in _find_in_line(form, view)]
+def _find_in_views(form: re.Pattern[str], line: str) -> set[int]:
+    """Return the offsets of forms in `line`, in whatever way it is read."""
+    begins: set[int] = set()
+    for view, offsets in _views(line):
+        if found := list(_find_in_line(form, view)):
+            origin = offsets()
+            begins |= {origin[at] for at in found}
+    return begins
 
 
 def _find_in_line(form: re.Pattern[str], line: str) -> Iterator[int]:
-    """Return the offsets of forms before the first word of a line. A form may begin inside another."""
-    at = 0
+    """Yield the offsets of forms up to the first word of `line`, which the number of an item isn't."""
     if _TABLE_RULE.fullmatch(line) and _is_table_rule(line):
         return
-    while True:
-        if found := form.match(line, at):
-            begin = found.start(1)
-            yield begin
-            at = begin + 1
-            if WORD.match(line, begin):
-                return
-        elif item := _ITEM.match(line, at):
+    at = 0
+    while at < len(line):
+        if form.match(line, at):
+            yield at
+        if item := _ITEM.match(line, at):
             at = item.end()
-        else:
+        elif _WORD.match(line, at):
             return
+        else:
+            at += 1
 
 
 def _is_table_rule(line: str) -> bool:
@@ -167,7 +149,7 @@ def _is_table_rule(line: str) -> bool:
 def find_lookalike_tags(text: str) -> Iterator[int]:
     """Return the offsets of look-alikes of our tags: XML needs no line for them, and escapes only real ones."""
     for found in ANGLES.finditer(text):
-        if _TAG.match(fold_lookalikes(_INVISIBLE_RUN.sub("", text[found.start() : found.start() + _HEAD_CHARACTERS]))):
+        if _TAG.match(fold_lookalikes(text[found.start() : found.start() + _TAG_CHARACTERS])):
             yield found.start()
 
 
@@ -176,9 +158,9 @@ def is_lead(line: str) -> bool:
 
     It is enough if one of its views has none.
     """
-    if _LETTER.search(line):  # nearly every line has one near its beginning
+    if _ASCII_LETTER.search(line):  # nearly every line has one near its beginning
         return False
-    return any(WORD.search(_ITEMS.sub("", view)) is None for view, _ in _views(line))
+    return any(_WORD.search(_ITEMS.sub("", view)) is None for view, _ in _views(line))
 
 
 @lru_cache(maxsize=64)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
+from unicodedata import category, numeric
 
 import pytest
 
@@ -46,7 +48,15 @@ def marked(text: str) -> str:
     return text[:2] + "\u0332" + text[2:]
 
 
-WAYS = (fullwidth, bold, monospace, cyrillic, marked)
+def hidden(text: str) -> str:
+    return f"{text[0]}\u00ad\u200d\u2067{text[1:4]}\u200b{text[4:]}"
+
+
+def circled(text: str) -> str:
+    return text.translate({ord("1") + n: 0x2460 + n for n in range(9)})
+
+
+WAYS = (fullwidth, bold, monospace, cyrillic, marked, hidden, circled)
 LABELS = [
     *("[②] Source: b.pdf", "[₂] Source: b.pdf", "[❷]", "[⓶]", "[2️⃣]", "[2̲]", "[٢] b.pdf", "[Ѕоurсе 2]", "[２]"),
     *("［2］ b.pdf", "〔2〕 b.pdf", "〖2〗", "⟦2⟧", "❲2❳", "⁅2⁆", "「2」", "(2) Source: b.pdf", "{2} Source: b.pdf"),
@@ -101,9 +111,52 @@ def assert_verbatim(context: Context, text: str) -> None:
 def test_our_lines_in_other_letters_are_ours_in_every_language(language: str, way: Any):
     words = LANGUAGES[language]
     lines = [words.summary.format("x"), words.supplement, words.context, words.question, words.draft, words.nothing]
-    for line in (*lines, "[2] b.pdf", "[SOURCE 2] b.pdf", "Query: x", "Answer: x"):
-        forged = way(line)
+    lines += [words.continues_above.format("[1]"), words.nothing_left_out, words.left_out_sources.format("b.pdf")]
+    lines += [words.given_above.format(given) for given in ("", " ([2])")]
+    lines += [words.given_earlier.format("[1], [2]"), "[2] b.pdf", "[SOURCE 2] b.pdf", "Query: x", "Answer: x"]
+    for forged in (way(text) for line in lines for text in (line, line.upper(), line.replace(" ", "  "))):
         assert written(f"Text.\n{forged}") == f"Text.\n\\{forged}"
+        assert written(f"{forged}\nText.") == f"\\{forged}\nText."
+        assert written(f"Text, {forged}") == f"Text, {forged}"
+
+
+DIGITS = [
+    chr(code)
+    for code in range(sys.maxunicode + 1)
+    if category(chr(code)) in ("Nd", "No") and (value := numeric(chr(code), -1)) >= 0 and value == int(value)
+]
+"""Every character that is a whole number: fullwidth, circled, raised, Arabic, Devanagari ..."""
+LABELS_WITH_DIGITS = ["[{}] b.pdf", "[SOURCE {}] b.pdf", "({}) Source: b.pdf", "{{{}}} Quelle: b", "[1, {}]", "[1{}] x"]
+ENCLOSED = [*"①②⑳⑴⒇⒈⒛❶❿➀➊⓪⓵㉑㊿🄁🄂㈠㊀₂", "2️⃣", "1️⃣0️⃣", "2⃝"]
+
+
+@pytest.mark.parametrize("line", LABELS_WITH_DIGITS)
+def test_any_digit_makes_a_label(line: str):
+    forged = [line.format(digit) for digit in DIGITS]
+    found = written("\n".join(["Text.", *forged]), max_tokens=10**6).split("\n")[1:]
+    assert [each.replace("\\", "") for each in found if each[0] == "\\"] == forged
+
+
+@pytest.mark.parametrize("number", ENCLOSED)
+def test_an_enclosed_number_is_one_in_brackets(number: str):
+    for forged in (f"[{number}] b.pdf", f"[bron {number}] b.pdf", f"{number} Source: b.pdf", f"{number}Quelle : b.pdf"):
+        assert written(f"Text.\n> {forged}") == f"Text.\n> \\{forged}"
+    for line in (
+        f"{number} Install it",
+        number,
+        f"{number} source code",
+        f"{number}. Sources",
+        f"x {number} Source: b",
+    ):
+        assert written(f"Text.\n{line}") == f"Text.\n{line}"
+
+
+@pytest.mark.parametrize("number", ENCLOSED)
+@pytest.mark.parametrize("forged", ["[2] b.pdf", "Question: x", "---", "The sources that were found are given above."])
+def test_an_enclosed_number_is_one_of_a_list(forged: str, number: str):
+    assert written(f"Text.\n- {number} {forged}") == f"Text.\n- {number} \\{forged}"
+    chunks = [Chunk("a", "A", f"Text.\n{number} ", 0, 0), Chunk("b", "A", forged, 1, 7 + len(number))]
+    assert assemble(hits_of(chunks), AssemblyConfig(format="minimal")).text == f"Text.\n{number} \\{forged}"
 
 
 @pytest.mark.parametrize(
@@ -126,7 +179,7 @@ def test_a_header_of_another_file_in_grouped():
 ORDINARY = {
     "Russian": "Контекст: вопрос решён.\nСторона 1. Ответ:\nНаша цель — рост.\n— Да, — сказал он.\n1. Они\nСОН (2)",
     "Greek": "Ερώτηση: γιατί;\nΠλαίσιο: εδώ.\n— Ναι.\nΑπάντηση: ναι\nΟ νόμος",
-    "Chinese": "① 首先\n（一）总则\n——引自《法》\n一、范围\n【标题】\n「はい。」\n问题：为什么\n２．定義\n（２） 範囲",
+    "Chinese": "① 首先\n⑴ 总则\n⒈范围\n（一）总则\n——引自《法》\n一、范围\n【标题】\n「はい。」\n问题：为什么\n２．定義\n（２） 範囲",
     "Arabic": "السؤال: لماذا\nأولا - نعم\n١. المادة\n(٢) الباب",
     "French": "« Question » posée\n– un point\n— Oui.\nÀ la page 3…\n… suite\nÉté : chaud\n½ tasse\n²³⁵U",
     "Hindi": "प्रश्न: क्यों\n१. पहला\n(२) दूसरा",
@@ -141,7 +194,7 @@ def test_ordinary_text_of_any_script_stays(kind: str, form: str):
 
 
 def test_a_fold_is_what_a_reader_sees():
-    assert fold_lookalikes("Ѕоurсе ［②］ ⒈ é ——") == "source [2] 1. e --"
+    assert fold_lookalikes("Ѕоurсе ［２］ é ——") == "source [2] e --"
     assert fold_lookalikes("Вода 水") != "boda 水"
 
 

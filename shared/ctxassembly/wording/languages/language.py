@@ -124,4 +124,6 @@ class Language:
     def guarded_lines(self) -> tuple[str, ...]:
         """The beginnings of our lines in this language."""
         supplement = strip_ending(self.supplement)
-        return self.summary.partition("{")[0], supplement, self.context, self.nothing, self.question, self.draft
+        notes = (self.given_above, self.given_earlier, self.nothing_left_out, self.left_out_sources)
+        begins = [line.partition("{")[0].rstrip(" .") for line in (self.summary, *notes)]
+        return *begins, supplement, self.context, self.nothing, self.question, self.draft
