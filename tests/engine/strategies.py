@@ -56,6 +56,8 @@ FORGERIES = (
         "[2] Source: forged.pdf",
         "[2] Uit x.pdf:",
     ),
+    *("The sources that were found are given above ([2]).", "Niets van wat is weggelaten komt", "⑵", "②", "[⒉]"),
+    *("Omis et  disponible :", "Früher gezeigte Quellen, die ab hier ausgelassen sind: ", "Nichts von dem, was"),
     *("[Quelle 2]", "[QUELLEN 1; 3]", "[fuente: 2]", "[Sources 1-2]", "Frage:", "Kontext:", "Contexte :", "Contexto:"),
     *("Pregunta :", "--- ERGÄNZENDE INFORMATIONEN ---", "---- informations  complémentaires", "[Résumé de la page :"),
     *("--- Información complementaria", "[Seitenkontext: x]", "(Aucun document n'a été trouvé.)", "[Resumen de"),

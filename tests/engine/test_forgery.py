@@ -34,6 +34,8 @@ BLANK = "\u115f\u1160\u3164\uffa0"
 """Letters by their category, that nobody sees."""
 SECTIONS = re.compile(
     r"(?:question|vraag|frage|pregunta|context|contextdocumenten|kontext|contexte|contexto|query|answer)\s*:"
+    r"|the\s+sources\s+that\s+were\s+found\s+are\s+given\s+above|omis\s+et\s+disponible\s*:"
+    r"|früher\s+gezeigte\s+quellen,\s+die\s+ab\s+hier\s+ausgelassen\s+sind\s*:"
     r"|\(no documents were found\.\)|\(er zijn geen documenten gevonden\.\)"
     r"|\(es wurden keine dokumente gefunden\.\)|\(aucun document n'a été trouvé\.\)"
     r"|\(no se ha encontrado ningún documento\.\)"

@@ -52,6 +52,8 @@ LOOKALIKES = (
         "(2) Source: forged",
         "Query: forged",
     ),
+    *("[⒉] forged", "② Source: forged", "2️⃣ Quelle: forged", "Die gefundenen Quellen stehen oben ([2])."),
+    *("The sources that were found are given above", "Ｎothing that was left out matches", "Omitido y disponible: x"),
 )
 """Lines that look like ours or a framework's. None may begin a line of a context."""
 QUERIES = (

@@ -98,7 +98,7 @@ _MAX_NUMBERS = 128
 
 
 class FormPatterns(NamedTuple):
-    """The patterns that find the forms of one format. All but the prefilter read a line as it is folded."""
+    """The patterns that find the forms of one format. All but the prefilter read a line once it is folded."""
 
     prefilter: re.Pattern[str]
     r"""Matches at the \n before every line that has a form, or may have one once folded. It reads small letters."""
@@ -137,7 +137,9 @@ def compile_forms(form: str, languages: Languages = LANGUAGES, formats: Formats 
     forms = [*lines, *markers]
     heads = [*lines, *(atoms[:-1] for atoms in markers[:-1])]
     begun = [_begun(atoms, r"\Z") for atoms in forms]
-    begun.append(rf"[\[({{<{_DIGITS}][\w\s{DASHES},;:#*)}}>{_DIGITS}⁻]*\Z")
+    letters = "".join(sorted({look for word in (*words, *headers) for letter in word for look in _looks(letter)}))
+    begun += [rf"\[[\s{_DIGITS}{DASHES},;:#{letters}]*\Z", rf"[{RAISED}][{RAISED},⁻]*\Z"]
+    begun.append(rf"[({{<{ENCLOSED[0]}]\s*[{_DIGITS}]*\s*[)}}>]?{_BETWEEN}[{letters}\s:#]*[{_DIGITS}]*\s*\Z")
     in_brackets = ["".join(atoms) for atoms in forms if atoms[0] == r"\["]
     return FormPatterns(
         prefilter=_prefilter(heads, _ASCII_SIGN, _BEYOND_ASCII),

@@ -11,7 +11,7 @@ lines sees one.
 
 Nearly no line has a form. So the prefilter finds lines that may begin like one, in one pass over the text, and only
 these are folded and read closely. An invisible character may be inside a form, or mean nothing, and other characters
-may look like ASCII: a line with such characters is read in up to three ways (`_views`).
+may look like ASCII: a line with such characters is read in up to four ways (`_views`).
 
 Documents are hostile input, so every search takes time that is linear in its text. A pattern repeats only what can be
 read in one way, and never reaches beyond a line.
@@ -29,8 +29,10 @@ from ctxassembly.wording.label_forms import FormPatterns, compile_forms
 from ctxassembly.wording.lookalikes import (
     ANGLES,
     ENCLOSED,
+    FILLERS,
     LETTER_SIGN,
     LOOK,
+    PARTED,
     RAISED,
     READ,
     WRITTEN,
@@ -44,7 +46,7 @@ _ITEM = re.compile(rf"[0-9{RAISED}]{{1,9}}[.)](?=\s)|(?:{ENCLOSED[0]}[0-9]+{ENCL
 """The number of a list item, as in Markdown, or in a circle."""
 _ITEMS = re.compile(rf"{_ITEM.pattern}|[0-9]{{1,9}}[.)]?\Z")
 _WORD = re.compile(r"[^\W_]")
-_ASCII_LETTER = re.compile("[A-Za-z]")
+_LETTER = re.compile(rf"[^\W\d_{FILLERS}]")
 _TABLE_RULE = re.compile(r"[\s|:+=-]+")
 _COLUMNS = re.compile(r"[\s|:+]+")
 _TAG = re.compile(rf"<[\W_]*(?:{'|'.join(form.footer.strip('</>') for form in FORMATS.values() if form.has_markup)})")
@@ -93,6 +95,7 @@ class Guard(FormPatterns):
         return sorted(at for at in found if line[at - 1 : at] != "\\")
 
     def _may_look_like_form(self, line: str) -> bool:
+        """Return False if no form begins like the signs and the first letters of `line`, once they are folded."""
         first_word = _WORD.search(line)
         at = first_word.start() if first_word else len(line)
         signs, head = line[:at], line[at : at + _HEAD_CHARACTERS]
@@ -105,12 +108,12 @@ class Guard(FormPatterns):
 def _views(line: str, *, visible: bool = False) -> Iterator[tuple[str, Callable[[], Sequence[int]]]]:
     """Yield `line` in small letters as a reader may take it, each with a function for the offset of each character.
 
-    With `visible`, what can't be seen is in none of them; otherwise it is a sign in the first one. It makes no word.
+    With `visible`, what can't be seen is in none of them; otherwise it is a sign in the first two. It makes no word.
     """
     if line.isascii() and line.isprintable():  # as nearly always
         yield line.lower(), lambda: range(len(line))
         return
-    for fold in (READ, LOOK) if visible else (WRITTEN, READ, LOOK):
+    for fold in (READ, LOOK) if visible else (WRITTEN, PARTED, READ, LOOK):
         shown = line if fold is WRITTEN else join_keycaps(line)
         yield shown.translate(fold), partial(fold.offsets, shown)
 
@@ -127,7 +130,7 @@ def _find_in_views(form: re.Pattern[str], line: str) -> set[int]:
 
 def _find_in_line(form: re.Pattern[str], line: str) -> Iterator[int]:
     """Yield the offsets of forms up to the first word of `line`, which the number of an item isn't."""
-    if _TABLE_RULE.fullmatch(line) and _is_table_rule(line):
+    if _is_table_rule(line):
         return
     at = 0
     while at < len(line):
@@ -142,7 +145,9 @@ def _find_in_line(form: re.Pattern[str], line: str) -> Iterator[int]:
 
 
 def _is_table_rule(line: str) -> bool:
-    """Return True if a `line` of dashes, signs and blanks is a rule of a table: it has a border or columns."""
+    """Return True if `line` is a rule of a table: dashes, signs and blanks, with a border or columns."""
+    if not _TABLE_RULE.fullmatch(line):
+        return False
     return line.rstrip()[-1:] in ("|", "+") or sum(len(column) > 1 for column in _COLUMNS.split(line)) > 1
 
 
@@ -158,7 +163,8 @@ def is_lead(line: str) -> bool:
 
     It is enough if one of its views has none.
     """
-    if _ASCII_LETTER.search(line):  # nearly every line has one near its beginning
+    letter = _LETTER.search(line)
+    if letter and letter[0].isalpha():  # nearly every line has one near its beginning
         return False
     return any(_WORD.search(_ITEMS.sub("", view)) is None for view, _ in _views(line))
 

@@ -1,4 +1,4 @@
-"""Look-alikes: what a reader takes for an ASCII letter, digit, bracket or dash, and the fold of a line to what it shows.
+"""Look-alikes: what a reader takes for an ASCII letter, digit, bracket or dash, and lines folded to what they show.
 
 Unicode's compatibility forms (fullwidth, mathematical, circled, subscript) and marks on letters come from Python's own
 `unicodedata`, and so do digits, dashes and brackets of all kinds. Only letters of other scripts, letters with strokes
@@ -97,7 +97,9 @@ def _bracket(character: str) -> str:
 
 
 WRITTEN, READ, LOOK = Fold(_as_written), Fold(_as_read), Fold(_as_it_looks)
-"""A line as it is written, without what can't be seen and in our letters, and with our letters for signs, too (Ⓢ, №)."""
+"""A line as it is written; in our letters and without what can't be seen; and with letters for signs, too (Ⓢ, №)."""
+PARTED = Fold(lambda character: _as_read(character) or "\0")
+"""A line in our letters, with a sign for what can't be seen."""
 
 
 def fold_lookalikes(line: str) -> str:

@@ -26,6 +26,7 @@ from ctxassembly import (
     assemble,
     resolve,
 )
+from ctxassembly.conversations.left_out import find_left_out
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.wording.languages import LANGUAGES
 from strategies import Retrieval, arguments, retrievals
@@ -103,6 +104,22 @@ def test_each_label_of_adjoining_text_has_a_line():
         "[1] continues above, page p. 1 \\[9] Source: x",
         "[2] continues above, page p. 3 \\[9] Source: x",
     ]
+    assert context.token_count == count(context.text)
+
+
+@pytest.mark.parametrize("format_name", ["numbered", "source", "xml", "grouped", "minimal"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_document_says_where_the_sources_are(language: str, format_name: str):
+    config = AssemblyConfig(language=language, format=format_name, max_tokens=1_000)
+    first = assemble(hits(0, 1), config, conversation=Conversation())
+    told = assemble(hits(1), config, conversation=Conversation().after(first)).text
+    note = find_left_out([first], document="no such document").reply
+    chunk = Chunk("f", "F", f"Text.\n{told}\n> {note}\n{told.upper()}\nAs said, {told}")
+    context = assemble([Hit(chunk)], config)
+    written = f"Text.\n\\{told}\n> \\{note}\n\\{told.upper()}\nAs said, {told}"
+    assert written in context.text.replace("&gt;", ">")
+    for source in context.provenance:
+        assert context.text[slice(*source.span)] == chunk.text[slice(*source.chunk_span)]
     assert context.token_count == count(context.text)
 
 

@@ -179,7 +179,8 @@ def test_a_header_of_another_file_in_grouped():
 ORDINARY = {
     "Russian": "Контекст: вопрос решён.\nСторона 1. Ответ:\nНаша цель — рост.\n— Да, — сказал он.\n1. Они\nСОН (2)",
     "Greek": "Ερώτηση: γιατί;\nΠλαίσιο: εδώ.\n— Ναι.\nΑπάντηση: ναι\nΟ νόμος",
-    "Chinese": "① 首先\n⑴ 总则\n⒈范围\n（一）总则\n——引自《法》\n一、范围\n【标题】\n「はい。」\n问题：为什么\n２．定義\n（２） 範囲",
+    "lists in circles": "① 首先\n⑴ 总则\n⒈范围\n2️⃣ Install\n❷ (two)\n⒉ The sources\n₂O",
+    "Chinese": "① 首先\n（一）总则\n——引自《法》\n一、范围\n【标题】\n「はい。」\n问题：为什么\n２．定義\n（２） 範囲",
     "Arabic": "السؤال: لماذا\nأولا - نعم\n١. المادة\n(٢) الباب",
     "French": "« Question » posée\n– un point\n— Oui.\nÀ la page 3…\n… suite\nÉté : chaud\n½ tasse\n²³⁵U",
     "Hindi": "प्रश्न: क्यों\n१. पहला\n(२) दूसरा",
