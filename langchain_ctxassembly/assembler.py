@@ -20,7 +20,6 @@ from langchain_core.runnables.utils import AnyConfigurableField
 from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.answering.cache import HiddenFilter
 from ctxassembly.assembly.expansion.access import HIDDEN_FILTER, neighbor_warnings
 from ctxassembly.assembly.selection.supplement import SupplementInput, supplement_from_retrieval
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
@@ -31,7 +30,7 @@ from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.metadata_keys import with_keys
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.metadata import ContextPayload, supplement_key
+from ctxassembly.integrations.metadata import ContextPayload
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import AssemblyServices, assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer
@@ -43,7 +42,6 @@ from langchain_ctxassembly.convert.documents import documents_from, read_documen
 from langchain_ctxassembly.convert.models import async_text_model, text_model
 from langchain_ctxassembly.search import VisibleSearch, restrict_store
 from langchain_ctxassembly.spans import Spans, has_listeners
-from langchain_ctxassembly.stores.identity import store_key
 
 T = TypeVar("T")
 
@@ -242,16 +240,11 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         """The config, with `neighbors` in place of its own."""
         return self.config if self.neighbors is None else replace(self.config, neighbors=self.neighbors)
 
-    def reach_parts(self, supplement: SupplementInput) -> dict[str, Any]:
-        """Return what limits a context's text, in addition to the search, by name: for the key of a cached answer."""
-        return {
-            "held": self.filter,
-            "store": store_key(self.store),
-            "transform_fetched": None
-            if self.transform_fetched is None
-            else HiddenFilter("transform_fetched", self.transform_fetched),
-            "supplement": supplement_key(supplement),
-        }
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that its contexts depend on, but the store: for the key of a cached answer."""
+        names = ("effective_config", "transform_fetched", "embeddings", "llm", "scorer")
+        return {name: getattr(self, name) for name in names}
 
     def neighbor_store(self, search: VisibleSearch | None) -> Any:
         """Return the store of neighbors, filtered by `filter` and by the filter of `search`.

@@ -15,7 +15,6 @@ from langchain_core.runnables.config import ensure_config, patch_config
 from pydantic import ConfigDict, Field, InstanceOf, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.answering.cache import HiddenFilter, Reach, reach_over
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.config.hints import checked_model, setting_lines
 from ctxassembly.config.retrieval import RetrievalConfig
@@ -32,7 +31,7 @@ from ctxassembly.runtime.answer import IndexEvidence
 from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_channel, to_question
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.models import as_reranker
-from langchain_ctxassembly.search import ambient_config, search_channel, search_key
+from langchain_ctxassembly.search import ambient_config, search_channel
 from langchain_ctxassembly.spans import Spans
 from langchain_ctxassembly.stores.filters import and_filters
 
@@ -199,15 +198,11 @@ class ContextRetriever(BaseRetriever):
             extra_arguments=arguments,
         )
 
-    def reach(self, condition: Any) -> Reach:
-        """Return what a call with the filter `condition` may read."""
-        get_key, hidden = partial(search_key, config=ensure_config()), "channels[{!r}]"
-        channels = {
-            name: get_key(one) if isinstance(one, BaseRetriever) else HiddenFilter(hidden.format(name), one)
-            for name, one in self.channels.items()
-        }
-        own = self.assembler.reach_parts(self.supplement)
-        return reach_over(self.index, condition, self.assembler.effective_config, channels, **own)
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that its contexts depend on, but the index: for the key of a cached answer."""
+        names = ("config", "k", "embeddings", "taxonomy", "channels", "rerankers", "category_of", "supplement")
+        return {**{name: getattr(self, name) for name in names}, "assembler": self.assembler.settings}
 
     def call_filter(self, condition: Any) -> Any:
         """Return the filter of a call: the retriever's own filter, its assembler's filter and `condition`."""

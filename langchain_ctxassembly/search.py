@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, cast
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
+from langchain_core.runnables import RunnableBinding, RunnableConfig
 from langchain_core.runnables.config import merge_configs, var_child_runnable_config
 from langchain_core.runnables.configurable import RunnableConfigurableAlternatives, RunnableConfigurableFields
 from langchain_core.runnables.retry import RunnableRetry
@@ -27,7 +27,6 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import ConfigDict, Field, InstanceOf
 from typing_extensions import override
 
-from ctxassembly.answering.cache import HiddenFilter
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.filters import check_size, combine_filters, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
@@ -35,7 +34,7 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.stores.filtered import FilteredStore, ScopedStore
 from langchain_ctxassembly.convert.documents import read_documents
 from langchain_ctxassembly.stores.filters import Predicate, and_filters, kind_of, predicate
-from langchain_ctxassembly.stores.identity import has_same_documents, is_langchain_class, location_key, unwrap
+from langchain_ctxassembly.stores.identity import has_same_documents, is_langchain_class, unwrap
 
 SearchType = Literal["similarity", "similarity_score_threshold", "mmr"]
 
@@ -226,39 +225,6 @@ def current_search(
     )
 
 
-def search_key(
-    retriever: Any, config: RunnableConfig | None = None, arguments: Mapping[str, Any] = NO_ARGUMENTS
-) -> Any:
-    """Return the same search for the key of a cached answer: its location, and all arguments by which it may filter.
-
-    What isn't LangChain's own may filter by itself: a retriever, a vector store, a compressor. It is hidden, and may
-    search elsewhere by what a call configures.
-    """
-    found = _find_search(retriever, config, arguments)
-    opaque = retriever if found is None else next((one for one in found.compressors if _can_filter(one)), None)
-    if found is None:
-        return HiddenFilter(type(opaque).__name__, retriever, _configured(config))
-    own = {name: value for name, value in found.arguments.items() if name not in NON_FILTERING}
-    named = {"place": location_key(found.vectorstore), "arguments": own}
-    return named if opaque is None else HiddenFilter(type(opaque).__name__, retriever, {**named, **_configured(config)})
-
-
-def _configured(config: RunnableConfig | None) -> dict[str, Any]:
-    """Return the `configurable` values of a call, without those that a graph writes for itself."""
-    given = (config or {}).get("configurable") or {}
-    own = {name: value for name, value in given.items() if not name.startswith(("__", "checkpoint_"))}
-    return {"configurable": _with_hidden(own)}
-
-
-def _with_hidden(value: Any) -> Any:
-    """Return `value`, with every object that may search hidden: its text doesn't identify it."""
-    if isinstance(value, (Runnable, VectorStore)):
-        return HiddenFilter(type(value).__name__, value)
-    if isinstance(value, dict):
-        return {name: _with_hidden(one) for name, one in value.items()}
-    return [_with_hidden(one) for one in value] if isinstance(value, (list, tuple)) else value
-
-
 @contextmanager
 def ambient_config(config: RunnableConfig) -> Iterator[None]:
     """Set `config` for everything that runs inside; retrievers pass it to inner retrievers in no other way.
@@ -300,15 +266,6 @@ def _find_search(runnable: Any, config: RunnableConfig | None, arguments: Mappin
             return inner
         return inner._replace(compressors=(*inner.compressors, compressor))
     return None
-
-
-def _can_filter(compressor: Any) -> bool:
-    """Return True if a compressor may leave out documents by whose they are. LangChain's own go by what these say."""
-    several = getattr(compressor, "transformers", None)
-    if isinstance(several, (list, tuple)):
-        return any(map(_can_filter, several))
-    root = type(compressor).__module__.partition(".")[0]
-    return not is_langchain_class(type(compressor)) or root == __package__.partition(".")[0]
 
 
 def _inherits_search(kind: type, derived: type) -> bool:

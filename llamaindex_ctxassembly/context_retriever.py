@@ -15,7 +15,6 @@ from llama_index.core.indices.vector_store.retrievers import VectorIndexRetrieve
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 
-from ctxassembly.answering.cache import HiddenFilter, Reach, reach_over
 from ctxassembly.assembly.selection.supplement import supplement_from_retrieval
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
@@ -38,7 +37,7 @@ from llamaindex_ctxassembly.events import on_stage
 from llamaindex_ctxassembly.postprocessor import AssembledNodes, ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.responses import warn_if_split, without_span
 from llamaindex_ctxassembly.stores.filters import and_filters
-from llamaindex_ctxassembly.stores.neighbors import location_key, make_neighbor_store
+from llamaindex_ctxassembly.stores.neighbors import make_neighbor_store
 
 T = TypeVar("T")
 
@@ -205,20 +204,6 @@ class ContextRetriever(BaseRetriever):
         arguments["on_stage"] = on_stage()
         return IndexEvidence(self._index, self._config, self._base_postprocessor.config, extra_arguments=arguments)
 
-    def reach(self, filters: Any, query: str | None) -> Reach:
-        """Return what a call with `filters` may read."""
-        channels = {
-            name: search_key(one) if isinstance(one, BaseRetriever) else HiddenFilter(f"channels[{name!r}]", one)
-            for name, one in self._channels.items()
-        }
-        return reach_over(
-            self._index,
-            filters,
-            self._base_postprocessor.config,
-            channels,
-            **self._base_postprocessor.reach_parts(query),
-        )
-
     def _build_question(self, query: str | Question, filters: Any) -> Question:
         """Return the question of a call, with all filters that apply."""
         question = to_question(query, None)
@@ -336,17 +321,6 @@ def current_search(retriever: BaseRetriever, filters: Any = None) -> VisibleSear
     own_filters = retriever._filters  # noqa: SLF001
     combined = combine_filters(own_filters, filters, "retriever", _OTHER_FORM, and_filters, own_filters)
     return VisibleSearch(retriever, combined)
-
-
-def search_key(retriever: BaseRetriever, filters: Any = None) -> Any:
-    """Return the same search for the key of a cached answer."""
-    search = current_search(retriever, filters)
-    if search is None:
-        return HiddenFilter(type(retriever).__name__, retriever)
-    location, held = location_key(search.retriever._vector_store), search.retriever._index.index_struct  # noqa: SLF001
-    # One that keeps its own list of nodes may share its store with others.
-    index = held.index_id if getattr(held, "nodes_dict", None) else None
-    return {"place": location, "index": index, "filters": search.filters, "arguments": search.arguments}
 
 
 def configure_retriever(parameter: str, retriever: BaseRetriever, limit: int | None, filters: Any) -> BaseRetriever:

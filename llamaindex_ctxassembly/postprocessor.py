@@ -17,7 +17,6 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
-from ctxassembly.answering.cache import HiddenFilter, index_identity
 from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.concurrency import is_async
@@ -27,7 +26,7 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.metadata import ContextPayload, supplement_key
+from ctxassembly.integrations.metadata import ContextPayload
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer
@@ -53,7 +52,7 @@ from llamaindex_ctxassembly.convert.nodes import (
 )
 from llamaindex_ctxassembly.events import ContextAssembledEvent, has_listeners, on_stage
 from llamaindex_ctxassembly.responses import warn_if_split
-from llamaindex_ctxassembly.stores.neighbors import location_key, make_neighbor_store, restrict_store
+from llamaindex_ctxassembly.stores.neighbors import make_neighbor_store, restrict_store
 
 dispatcher = get_dispatcher(__name__)
 
@@ -300,18 +299,6 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         if not (filters is None or isinstance(filters, MetadataFilters)):
             raise ConfigError("what filter(query) returns", "MetadataFilters or None", filters)
         return filters
-
-    def reach_parts(self, query: str | None) -> dict[str, Any]:
-        """Return what limits a context's text, in addition to the search, by name: for the key of a cached answer."""
-        node_store = self.docstore if self.vector_store is None else self.vector_store
-        return {
-            "held": self.call_filter(query),
-            "store": index_identity(self.store) if node_store is None else location_key(node_store),
-            "transform_fetched": None
-            if self.transform_fetched is None
-            else HiddenFilter("transform_fetched", self.transform_fetched),
-            "supplement": supplement_key(self.supplement),
-        }
 
     def postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None

@@ -26,6 +26,7 @@ from langchain_core.runnables.utils import AddableDict
 from typing_extensions import NotRequired, TypedDict, override
 
 from ctxassembly.answering.answer import Answer
+from ctxassembly.answering.cache import CacheScope
 from ctxassembly.answering.requests import AnswerCall, Assemble, Exchange, SearchAll
 from ctxassembly.assembly.selection.supplement import resolve_supplement
 from ctxassembly.concurrency import run_in_worker
@@ -45,11 +46,11 @@ from ctxassembly.integrations.metadata import (
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime import answer_run
 from ctxassembly.runtime.answer import aunderstand, understand
-from ctxassembly.runtime.answer_run import check_answer_config
+from ctxassembly.runtime.answer_run import check_answer_config, check_cache
 from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.answering.chat_model import AnswerModels, check_model, question_in
 from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence_of
-from langchain_ctxassembly.assembler import FILTER_CALL, ContextAssembler, assembler_inputs, read_conversation
+from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs, read_conversation
 from langchain_ctxassembly.convert.documents import document_of, documents_from
 from langchain_ctxassembly.convert.models import as_cache
 from langchain_ctxassembly.search import ambient_config
@@ -128,7 +129,7 @@ class AnswerRun(answer_run.AnswerRun):
             background="\n\n".join(str(one.text) for one in messages if isinstance(one, SystemMessage)),
         )
         with ambient_config(config):
-            super().__init__(replace(parts, model=replace(parts.model, config=config)), call, FILTER_CALL)
+            super().__init__(replace(parts, model=replace(parts.model, config=config)), call, config)
 
     @override
     def ask(self, request: Any) -> Any:
@@ -292,6 +293,7 @@ def answer_chain(
     assembler: ContextAssembler | None = None,
     structured: bool = True,
     cache: Any = None,
+    cache_scope: CacheScope | None = None,
 ) -> Runnable[AnswerInput, AnswerOutput]:
     """Return a runnable from a question to its answer, with citations, documents and trace.
 
@@ -334,15 +336,18 @@ def answer_chain(
         models: models by mode, such as `{"escalated": other}`, used instead of `llm`.
         assembler: the assembler for a retriever that has none.
         cache: a LangChain cache, or an `AnswerCache`. It is used for questions that begin a conversation, or follow
-            one without labels, and only if every filter of the call can be seen; otherwise a warning names the object
-            that may hide one.
+            one without labels.
+        cache_scope: who may share its answers: a value, such as "everybody", or a function from a `ScopeCall` to one,
+            such as `lambda call: call.config["configurable"]["tenant"]`. If it returns None, the answer is neither read
+            from the cache nor kept.
         structured: False requests JSON in text even from a model that can call tools, for a server that refuses them.
 
     A mode's `answer_tokens` replaces a chat model's own limit (`max_tokens` and its other names); a reasoning model may
     count its reasoning tokens, too.
 
     Raises:
-        ConfigError: an argument has another type, or `models` has a mode that `config` hasn't.
+        ConfigError: an argument has another type, `models` has a mode that `config` hasn't, or there is a cache without
+            a scope.
     """
     config = check_answer_config(config)
     for name, model in {"llm": llm, **{f"models[{mode!r}]": model for mode, model in (models or {}).items()}}.items():
@@ -350,7 +355,9 @@ def answer_chain(
     for mode in models or {}:
         config.mode(mode)
     evidence, answer_cache = evidence_of(retriever, assembler), as_cache(cache)
-    return AnswerRunnable(ChainParts(AnswerModels(llm, models or {}, structured, {}), evidence, config, answer_cache))
+    check_cache(answer_cache, cache_scope)
+    chain_models = AnswerModels(llm, models or {}, structured, {})
+    return AnswerRunnable(ChainParts(chain_models, evidence, config, answer_cache, cache_scope))
 
 
 def understanding_chain(

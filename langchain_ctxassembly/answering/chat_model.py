@@ -17,6 +17,7 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.configurable import DynamicRunnable
 
+from ctxassembly.answering.cache import name_of
 from ctxassembly.answering.requests import AskModel, ModelReply
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
@@ -126,6 +127,23 @@ class AnswerModels:
         async with aclosing(cast(Any, llm.astream(_to_messages(request), config))) as pieces:
             async for piece in pieces:
                 yield reply_of(piece)
+
+    @property
+    def name(self) -> str:
+        """The names of the models by mode, for the key of a cached answer."""
+        return json.dumps({mode: self._names(llm) for mode, llm in {"": self.llm, **self.models}.items()})
+
+    def _names(self, llm: Runnable[Any, Any]) -> list[str]:
+        names: list[str] = []
+
+        def add_name(model: BaseChatModel) -> BaseChatModel:
+            names.append(f"{name_of(model)} {model._get_ls_params().get('ls_model_name')}")  # noqa: SLF001
+            return model
+
+        if isinstance(llm, DynamicRunnable):
+            llm = llm.prepare(self.config)[0]
+        _replace_models(llm, add_name)
+        return names or [name_of(llm)]
 
     def window_for(self, mode: str) -> int | None:
         """Return the window of the model of `mode`, if its profile says it."""

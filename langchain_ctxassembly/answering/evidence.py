@@ -17,7 +17,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import ensure_config
 from langchain_core.vectorstores import VectorStoreRetriever
 
-from ctxassembly.answering.cache import HiddenFilter, Reach, reach
+from ctxassembly.answering.cache import name_of
 from ctxassembly.answering.requests import Readmit, Search
 from ctxassembly.answering.search import keep_agreeing, with_stored_chunks
 from ctxassembly.assembly.selection.supplement import SupplementInput
@@ -31,7 +31,7 @@ from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.documents import chunk_from, document_of, read_documents
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-from langchain_ctxassembly.search import ScoredRetriever, VisibleSearch, current_search, search_key
+from langchain_ctxassembly.search import ScoredRetriever, VisibleSearch, current_search
 from langchain_ctxassembly.stores.filters import aget_documents, and_filters, get_documents, predicate
 
 
@@ -84,9 +84,15 @@ class ContextRetrieverEvidence:
         source = self.retriever.evidence_source(is_async=True)
         return _apply_assembler_filter(self.assembler, await source.areadmit(request))
 
-    def reach(self, condition: Any) -> Reach:
-        """Return what a call with the filter `condition` may read."""
-        return self.retriever.reach(condition)
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that its evidence depends on, but the call and the index."""
+        return self.retriever.settings
+
+    @property
+    def filters(self) -> tuple[Any, ...]:
+        """The filters that apply to every call, besides the retriever's own."""
+        return self.assembler.filter, getattr(self.retriever.index, "filters", None)
 
 
 @dataclass(frozen=True)
@@ -146,14 +152,20 @@ class GenericRetrieverEvidence:
             return self._use_stored(cited, request, await aget_documents(search.vectorstore, ids, search.filter))
         return cited
 
-    def reach(self, condition: Any) -> Reach:
-        """Return what a call with the filter `condition` may read."""
-        search = search_key(self.retriever, ensure_config(), self._filter_arguments(condition))
-        own = self.assembler.reach_parts(self.supplement)
-        # A filter given to the assembler declares the filter of a search that can't be seen.
-        is_declared = ("search",) if is_filter(self.assembler.filter) else ()
-        neighbors = self.assembler.effective_config.neighbors
-        return reach(is_declared, filter=condition, search=search, neighbors=neighbors, **own)
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that its evidence depends on, but the call and the vector store."""
+        search: dict[str, Any] = {"retriever": name_of(self.retriever), "supplement": self.supplement}
+        if isinstance(self.retriever, (VectorStoreRetriever, ScoredRetriever)):
+            search |= {"type": self.retriever.search_type, "arguments": self.retriever.search_kwargs}
+        return {**search, "assembler": self.assembler.settings}
+
+    @property
+    def filters(self) -> tuple[Any, ...]:
+        """The filters that apply to every call."""
+        if isinstance(self.retriever, (VectorStoreRetriever, ScoredRetriever)):
+            return self.assembler.filter, self.retriever.search_kwargs.get("filter")
+        return (self.assembler.filter,)
 
     def _readmission(self, request: Readmit) -> tuple[tuple[Hit, ...], VisibleSearch | None]:
         """Return the chunks cited before that pass the filters of the call, and the search that may have them."""
@@ -161,8 +173,7 @@ class GenericRetrieverEvidence:
         cited = _apply_assembler_filter(assembler, request.cited)
         if search is not None and is_filter(search.filter):
             cited = _filter_hits(cited, predicate(search.vectorstore, search.filter))
-        key = search_key(self.retriever, ensure_config(), self._filter_arguments(request.filter))
-        is_visible = search is not None and search.is_exhaustive and not isinstance(key, HiddenFilter)
+        is_visible = search is not None and search.is_exhaustive
         is_declared = is_filter(assembler.filter) or assembler.effective_config.neighbors == "unfiltered"
         if not (is_visible or is_declared):
             cited = keep_agreeing(cited, request.found, assembler.effective_config)

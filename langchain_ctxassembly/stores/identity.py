@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ctxassembly.answering.cache import HiddenFilter, index_identity, object_token
-
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
@@ -54,33 +52,6 @@ def has_same_documents(store: Any, vectorstore: Any) -> bool:
         return True
     location = location_of(own)
     return location is not None and location == location_of(vectorstore)
-
-
-def location_key(vectorstore: Any) -> Any:
-    """Return the location of a vector store's documents, for the key of a cached answer.
-
-    A table or a collection has a name in every process, any other place a token of the object. A vector store of the
-    caller's own class may filter by itself: it is hidden.
-    """
-    if not is_langchain_class(type(vectorstore)):
-        return HiddenFilter(type(vectorstore).__name__, vectorstore)
-    location = location_of(vectorstore)
-    if location is None or location[0] == "qdrant":  # whose client has no name
-        return object_token(unwrap(vectorstore))
-    return [part if isinstance(part, str) else _to_text(part) for part in location]
-
-
-def store_key(store: Any) -> Any:
-    """Return the name of a store of neighbors, with the filter that it has."""
-    vectorstore = getattr(store, "vectorstore", None)
-    if vectorstore is None or type(store).__module__.partition(".")[0] != __package__.partition(".")[0]:
-        return index_identity(store)
-    return {"place": location_key(vectorstore), "filter": getattr(store, "filter", None)}
-
-
-def _to_text(part: Any) -> str:
-    render = getattr(part, "render_as_string", None)
-    return str(part) if render is None else str(render(hide_password=True))
 
 
 def location_of(vectorstore: Any) -> Location | None:

@@ -15,7 +15,6 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from ctxassembly.answering.cache import Reach, reach
 from ctxassembly.answering.requests import Readmit, Search
 from ctxassembly.answering.search import keep_agreeing, keep_passing, to_refs, with_stored_chunks
 from ctxassembly.config.assembly import AssemblyConfig
@@ -25,7 +24,7 @@ from ctxassembly.data.filters import as_predicate, is_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.metadata import retriever_result
 from ctxassembly.retrieved import Retrieved
-from llamaindex_ctxassembly.context_retriever import ContextRetriever, configure_retriever, current_search, search_key
+from llamaindex_ctxassembly.context_retriever import ContextRetriever, configure_retriever, current_search
 from llamaindex_ctxassembly.convert.models import check_kind
 from llamaindex_ctxassembly.convert.nodes import media_notes, read_nodes
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
@@ -76,9 +75,10 @@ class ContextRetrieverEvidence:
         own = self.filtered_postprocessor(request.filter).call_filter(self.question)
         return _filter_hits(await self.retriever.evidence_source().areadmit(request), own)
 
-    def reach(self, filters: Any) -> Reach:
-        """Return what a call with `filters` may read."""
-        return self.retriever.reach(filters, self.question)
+    @property
+    def settings(self) -> Any:
+        """All that the evidence for a call depends on, but the call and the index."""
+        return {"retriever": self.retriever, **self.retriever.evidence_source().settings}
 
 
 @dataclass(frozen=True)
@@ -153,13 +153,10 @@ class GenericRetrieverEvidence:
             return _use_stored(cited, request, await store.afetch(_hit_refs(cited, request)))
         return cited
 
-    def reach(self, filters: Any) -> Reach:
-        """Return what a call with `filters` may read."""
-        own, search = self.postprocessor.reach_parts(self.question), search_key(self.retriever, filters)
-        # A filter given to the postprocessor declares the filter of a search that can't be seen.
-        is_declared = () if own["held"] is None else ("search",)
-        neighbors = self.postprocessor.config.neighbors
-        return reach(is_declared, filters=filters, search=search, neighbors=neighbors, **own)
+    @property
+    def settings(self) -> Any:
+        """All that the evidence for a call depends on, but the call and the index."""
+        return {"retriever": self.retriever, "postprocessor": self.postprocessor}
 
     def _readmission(self, request: Readmit) -> tuple[tuple[Hit, ...], Any]:
         """Return the chunks cited before that pass the filters of the call, and the store that may have them."""

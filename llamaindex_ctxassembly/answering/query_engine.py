@@ -19,6 +19,7 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from ctxassembly.answering.answer import Answer
+from ctxassembly.answering.cache import CacheScope
 from ctxassembly.answering.requests import AnswerCall
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.hints import check_parameters, setting_lines
@@ -81,7 +82,7 @@ async def astreaming_response(run: AnswerRun) -> AsyncStreamingResponse:
     return AsyncStreamingResponse(await apieces_of(run.aevents(), str, finish), run.nodes, metadata)
 
 
-_OWN_PARAMETERS = ("config", "models", "mode", "streaming", "cache", "callback_manager")
+_OWN_PARAMETERS = ("config", "models", "mode", "streaming", "cache", "cache_scope", "callback_manager")
 
 
 class AnswerQueryEngine(BaseQueryEngine):
@@ -121,8 +122,8 @@ class AnswerQueryEngine(BaseQueryEngine):
         postprocessor: the assembly for a retriever that has none.
         mode: the mode of `query` and `aquery`.
         streaming: True if `query` and `aquery` stream.
-        cache: an `AnswerCache`. It is used for questions that begin a conversation, or follow one without labels, and
-            only if every filter of the call can be seen; otherwise a warning names the object that may hide one.
+        cache: an `AnswerCache`. It is used for questions that begin a conversation, or follow one without labels.
+        cache_scope: who may share its answers: a value, or a function from a `ScopeCall` to one.
 
     Raises:
         ConfigError: an argument has another type, a mode isn't one of `config`, or the retriever has filters and the
@@ -140,6 +141,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         mode: str = "normal",
         streaming: bool = False,
         cache: AnswerCache | None = None,
+        cache_scope: CacheScope | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(callback_manager)
@@ -149,8 +151,8 @@ class AnswerQueryEngine(BaseQueryEngine):
         for one in (mode, *models):
             config.mode(one)
         evidence = evidence_of(retriever, postprocessor)
-        check_cache(cache)
-        self._parts = ChainParts(wrap_llm(llm, models), evidence, config, cache)
+        check_cache(cache, cache_scope)
+        self._parts = ChainParts(wrap_llm(llm, models), evidence, config, cache, cache_scope)
         self._mode, self._streaming = mode, streaming
         self._retriever = retriever
         has_own = isinstance(evidence, ContextRetrieverEvidence)  # which assembles by itself

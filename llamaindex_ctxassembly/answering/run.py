@@ -33,7 +33,7 @@ from llamaindex_ctxassembly.answering.evidence import RetrieverEvidence
 from llamaindex_ctxassembly.answering.llm import SyncLLM
 from llamaindex_ctxassembly.convert.nodes import labeled_nodes
 from llamaindex_ctxassembly.events import QuestionAnsweredEvent, has_listeners
-from llamaindex_ctxassembly.postprocessor import FILTER_CALL, AssembledNodes
+from llamaindex_ctxassembly.postprocessor import AssembledNodes
 
 CHAT_ROLES = (MessageRole.USER, MessageRole.ASSISTANT)
 ChainParts: TypeAlias = answer_run.ChainParts[SyncLLM, RetrieverEvidence]
@@ -81,7 +81,7 @@ class AnswerRun(answer_run.AnswerRun):
         """One node per label, once the model is asked, or once an answer is read from the cache."""
         self.metadata: dict[str, Any] = {}
         """The metadata of the response, once there is an answer."""
-        super().__init__(replace(parts, evidence=self._evidence), call, FILTER_CALL)
+        super().__init__(replace(parts, evidence=self._evidence), call)
 
     @override
     def events(self) -> Generator[AnswerPiece | Answer, None, None]:

@@ -23,7 +23,6 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
 )
 
-from ctxassembly.answering.cache import HiddenFilter, object_token
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.config.hints import check_store
 from ctxassembly.data.chunks import Chunk, ChunkRef
@@ -269,22 +268,6 @@ def make_neighbor_store(
         return PGVectorNeighbors(vector_store, keys=keys)
     check_store(store)
     return with_keys(store, keys)
-
-
-def location_key(node_store: Any) -> Any:
-    """Return the location of a vector store or a docstore, for the key of a cached answer.
-
-    A table has a name in every process, any other place a token of the object. One of the caller's own class may filter
-    by itself: it is hidden.
-    """
-    if not type(node_store).__module__.startswith("llama_index."):
-        return HiddenFilter(type(node_store).__name__, node_store)
-    if not is_pg_vector_store(node_store):
-        return object_token(node_store)
-    from sqlalchemy import make_url
-
-    url = make_url(node_store.connection_string).render_as_string(hide_password=True)
-    return [url, node_store.schema_name, node_store.table_name]
 
 
 def restrict_store(filters: MetadataFilters | None, store: Any) -> Any:

@@ -327,10 +327,9 @@ ChatModel = ModelClient | Callable[[Any], Any]
 class AnswerCache(Protocol):
     """A cache of answers, for an `AnswerChain`. Entries are JSON, keys are hexadecimal digits.
 
-    The key is computed from the rewritten question, all filters and locations that are searched, the mode and the
-    settings, but not from the documents. So an entry must expire when the index changes. If a filter can't be
-    inspected, nothing is cached, and a warning is issued. In a conversation, cached answers are used if the question is
-    standalone, and no answers are added.
+    The key is computed from the scope (`cache_scope=`: who may share answers), the question as typed, the conversation
+    so far, the filter, the mode, all settings and the name of the model, but not from the documents. So an entry must
+    expire when the index changes.
 
     >>> from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig
     >>> class Shelf(dict):
@@ -339,8 +338,9 @@ class AnswerCache(Protocol):
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
     >>> model = iter(["In the morning [1]."]).__next__
     >>> words = RetrievalConfig(strategy="keyword")
-    >>> chain = AnswerChain.from_index(index, lambda request: model(), words, cache=Shelf())
-    >>> [chain.answer(asked).text for asked in ("When is ferritin measured?", "when is  ferritin measured?")]
+    >>> kept = {"cache": Shelf(), "cache_scope": "everybody"}
+    >>> chain = AnswerChain.from_index(index, lambda request: model(), words, **kept)
+    >>> [chain.answer("When is ferritin measured?").text for _ in range(2)]
     ['In the morning [1].', 'In the morning [1].']
     """
 

@@ -52,7 +52,9 @@ class Cache(dict[str, str]):
 def engine(config: AnswerConfig, assembly: AssemblyConfig, llm: Any = None, cache: Any = None) -> AnswerQueryEngine:
     postprocessor = ContextAssemblyPostprocessor(config=assembly)
     retriever = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
-    return AnswerQueryEngine(llm or Model(), retriever, config, cache=cache)
+    return AnswerQueryEngine(
+        llm or Model(), retriever, config, cache=cache, cache_scope=None if cache is None else "all"
+    )
 
 
 async def llamaindex_prompts() -> tuple[list[list[str]], str]:
@@ -100,10 +102,11 @@ def test_it_is_counted_with_the_prompt() -> None:
         own.answer(QUESTION, chat_history=[ChatMessage(content="The user is diabetic. " * 200, role="system")])
 
 
-def test_an_answer_that_may_lean_on_it_is_neither_kept_nor_read_from_a_cache() -> None:
+def test_an_answer_that_may_lean_on_it_is_kept_for_it_alone() -> None:
     cache = Cache()
     own = engine(REWRITE_OFF, AssemblyConfig(neighbors="unfiltered"), cache=cache)
     own.answer(QUESTION)
-    answer = own.answer(QUESTION, chat_history=[ChatMessage(content=KNOWN, role="system")])
-    assert "recall" not in [step.name for step in answer.steps]
+    for known, is_kept in ((KNOWN, False), (KNOWN, True), ("The user is healthy.", False)):
+        answer = own.answer(QUESTION, chat_history=[ChatMessage(content=known, role="system")])
+        assert ("recall" in [step.name for step in answer.steps]) == is_kept
     assert "recall" in [step.name for step in own.answer(QUESTION).steps]

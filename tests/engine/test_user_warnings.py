@@ -11,7 +11,6 @@ import pytest
 
 import ctxassembly
 from ctxassembly import Chunk, MetadataKeys
-from ctxassembly.answering.cache import Reach
 from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.expansion.diagnostics import describe_problem, diagnose
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
@@ -136,7 +135,6 @@ MAKERS: dict[str, Callable[[], str | Warning | None]] = {
     "filter": lambda: of_filter(LONG, LONG),
     "reason of the filter": lambda: of_filter(fact=LONG),
     "window": lambda: window_warning(SimpleNamespace(model_name=LONG, profile={"max_input_tokens": 10}), 10**30),
-    "cache": lambda: Reach(hidden_reason=LONG).warning("cache()"),
 }
 
 

@@ -388,11 +388,6 @@ def test_a_collection_is_of_one_kind(server: Server):
         MilvusIndex.from_vectorstore(empty)
 
 
-def test_the_place_is_the_server_and_the_collection(server: Server, shared: MilvusIndex):
-    again = MilvusIndex.create(server.client, shared.layout.collection, dimensions=8)
-    assert again.place == shared.place != replace(again, layout=replace(again.layout, collection="x")).place
-
-
 def test_langchain_reads_a_collection_that_create_made(server: Server, shared: MilvusIndex):
     args = {"connection_args": {"uri": server.uri}, "collection_name": shared.layout.collection}
     store = Milvus(EMBEDDINGS, metadata_field="metadata", **args)
@@ -403,7 +398,7 @@ def test_langchain_reads_a_collection_that_create_made(server: Server, shared: M
 def test_a_pickled_index_has_a_client_of_its_own_and_no_secret(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     index = server.index().with_filter({"tenant": "ours"})
     sent = pickle.loads(pickle.dumps(index))
-    assert (sent.place, sent.layout, sent.filters, sent.keys) == (index.place, index.layout, index.filters, index.keys)
+    assert (sent.layout, sent.filters, sent.keys) == (index.layout, index.filters, index.keys)
     assert sent.fetch([ChunkRef("lab")]) == index.fetch([ChunkRef("lab")])
     assert copy.deepcopy(index) is copy.copy(index) is index
     config = SimpleNamespace(uri="https://one:443", token="secret", db_name="", get_handler_kwargs=dict)

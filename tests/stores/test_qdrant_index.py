@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -407,20 +406,6 @@ def test_a_collection_is_of_one_kind():
         QdrantIndex.create(store.client, "docs", dimensions=8)
 
 
-def test_the_place_is_the_server_and_the_collection():
-    layout = make_index().layout
-    places = [QdrantIndex(SimpleNamespace(init_options=options), layout).place for options in OPTIONS]
-    assert places[0] == places[1] != places[2]
-    assert make_index().place != make_index().place
-
-
-OPTIONS = (
-    {"location": "http://one:6333", "port": 6333},
-    {"location": None, "url": "http://one:6333", "port": 6333},
-    {"host": "other", "port": 6333},
-)
-
-
 def test_another_process_opens_connections_of_its_own_and_reads_the_key_from_its_environment(
     monkeypatch: pytest.MonkeyPatch,
 ):
@@ -433,7 +418,7 @@ def test_another_process_opens_connections_of_its_own_and_reads_the_key_from_its
     pickled = pickle.dumps(index)
     assert b"secret" not in pickled
     sent = pickle.loads(pickled)
-    assert (sent.place, sent.layout, sent.filters, sent.keys) == (index.place, layout, index.filters, index.keys)
+    assert (sent.layout, sent.filters, sent.keys) == (layout, index.filters, index.keys)
     assert sent.client.init_options == sent.aclient.init_options == index.client.init_options
     assert copy.deepcopy(index) is copy.copy(index) is index
     with pytest.raises(ConfigError, match="client of a server"):

@@ -4,6 +4,8 @@ from ctxassembly.answering.answer import AnswerStep as AnswerStep
 from ctxassembly.answering.answer import Quality as Quality
 from ctxassembly.answering.answer import TokenUsage as TokenUsage
 from ctxassembly.answering.answer import total_usage as total_usage
+from ctxassembly.answering.cache import CacheScope as CacheScope
+from ctxassembly.answering.cache import ScopeCall as ScopeCall
 from ctxassembly.answering.requests import AskModel as AskModel
 from ctxassembly.answering.requests import Exchange as Exchange
 from ctxassembly.answering.requests import ModelReply as ModelReply

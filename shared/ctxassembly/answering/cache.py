@@ -1,48 +1,34 @@
-"""Answers kept under the question that was meant, for a cache of the caller's.
+"""Answers kept in a cache of the caller's, and the key of each.
 
-The key is the SHA-256 of these as JSON: the question as it was rewritten, in small letters and single blanks; the
-intent, keywords, filter and sub-questions that the model gave; all that the call may read, as `reach` names it; the
-mode; the settings of answers. So tenants may share a cache. The model isn't named: each needs a cache of its own. A
-cache has to forget what the index no longer says.
-
-An answer that was given in a conversation may speak of it, so it isn't kept. A question in a conversation finds a kept
-answer only if a model has rewritten it as a standalone question, or has found that it is one.
+Who may share an answer is what the caller says it is: `cache_scope`. The key is the SHA-256 of JSON with the scope, the
+question as it was typed, the conversation so far, the mode, the filter, what a model made of the question, all
+settings, and the name of the model. It doesn't have the documents: a cache has to forget what the index no longer says.
 
 Kept are the context and the model's words. Citations, quotes and quality are computed from them again.
-
-The reach of a call is the filters that apply to it, and the places that they apply to, as plain data. A kept answer is
-found again only by a call that may read the same. So its key has every filter, wherever it was given: with the call, in
-a retriever, an index, a store, an assembler. If one can't be written as data, nothing is kept. An object that may hide
-a filter is named by itself once the caller has said what it hides: two of them may search two places, under whatever
-filter.
 """
 
 from __future__ import annotations
 
 import json
-import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, fields, replace
-from datetime import date, datetime, time
-from decimal import Decimal
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import Any
-from uuid import UUID, uuid4
+from typing import Any, TypeAlias
 
+from ctxassembly.answering.requests import AnswerCall, Exchange
 from ctxassembly.config.answering import AnswerConfig
-from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.filters import MAX_LEVELS, check_levels, is_filter
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.data.sanitize import sanitize_hit
-from ctxassembly.errors import FilterNotSeenWarning
+from ctxassembly.errors import InputError
+from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.serialization import from_plain, to_plain
-from ctxassembly.user_warnings import with_remedy
+from ctxassembly.tokens.models import model_info
 
-CACHE_FORMAT_VERSION = 2
+CACHE_FORMAT_VERSION = 3
 """Raised when what is kept changes its form, so that older entries are no longer found."""
 
 
@@ -68,193 +54,113 @@ class CachedAnswer:
         return cls(data["written"], Context.from_dict(data["context"]), hits)
 
 
-def cache_key(
-    question: str, mode: str, reach: Reach, understanding: QueryUnderstanding, config: AnswerConfig
-) -> str | None:
-    """Return the key of an answer; None if something that the call may read has no name."""
-    if reach.hidden_reason is not None:
-        return None
-    effective_query = " ".join((understanding.rewritten or question).casefold().split())
-    settings = {field.name: to_plain(getattr(config, field.name)) for field in fields(config)}
-    inferred = [
-        understanding.intent,
-        to_plain(understanding.filter),
-        understanding.keywords,
-        understanding.sub_questions,
-    ]
-    key_data = [CACHE_FORMAT_VERSION, effective_query, inferred, reach.names, mode, settings]
-    return sha256(json.dumps(key_data, sort_keys=True, default=str).encode()).hexdigest()
-
-
-_SCALAR_TYPES = (str, int, float, bool, type(None))
-_STRINGABLE_TYPES = (date, datetime, time, Decimal, UUID)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HiddenFilter:
-    """An object that may filter in a way that can't be seen."""
-
-    class_name: str
-    """Its name in a warning."""
-    thing: Any
-    """The object that searches, or whatever else it does."""
-    call: Any = None
-    """Those parts of a call by which it may search elsewhere."""
-
-
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """What one call may read."""
+class ScopeCall:
+    """A call of an answer chain, as the function that is its `cache_scope` gets it.
 
-    names: Any = None
-    """Every filter and place of the call, as plain data."""
-    hidden_reason: str | None = None
-    """The reason that nothing is kept; None if everything has a name."""
+    >>> tenant_of = lambda call: call.filter["tenant"]
+    >>> tenant_of(ScopeCall("Is parking free?", filter={"tenant": "acme"}))
+    'acme'
+    """
 
-    def warning(self, call: str) -> FilterNotSeenWarning | None:
-        """Return the warning if nothing can be cached; `call` is the line to write."""
-        if self.hidden_reason is None:
-            return None
-        fact = f"Answers are not cached: {self.hidden_reason.rstrip('.')}"
-        return FilterNotSeenWarning(with_remedy(fact, "The model is asked again for each question", call))
+    question: str
+    """The question as it was typed."""
+    filter: Any = None
+    """The filter of the call, in the form of the index or retriever; None if it has none."""
+    mode: str = "normal"
+    history: tuple[Exchange, ...] = ()
+    """The conversation so far, oldest exchange first."""
+    config: Any = None
+    """The config of the call in the framework, such as LangChain's RunnableConfig; None in the engine."""
 
 
-def reach(declared: Collection[str] = (), /, **facts: Any) -> Reach:
-    """Return the reach of a call by its `facts`: filters, places, and `HiddenFilter` for objects that may filter.
+CacheScope: TypeAlias = "str | int | bool | Sequence[Any] | Mapping[str, Any] | Callable[[ScopeCall], Any]"
+"""Who may share answers: a value that JSON can write, or a function from a call to one.
 
-    >>> reach(filter={"tenant": "a"}, index=("public", "chunks")).names
-    {'filter': {'tenant': 'a'}, 'index': ['public', 'chunks']}
-    >>> reach(filter=None, retriever=HiddenFilter("OwnRetriever", print)).hidden_reason
-    "OwnRetriever may filter in a way that can't be seen."
+If the function returns None, the answer to this call is neither read from the cache nor kept.
+"""
 
-    Args:
-        declared: names of the facts whose hidden filters the caller has declared: the object that hides a filter then
-            serves as its name.
-        facts: each by its name. None means that there is none. With `neighbors="unfiltered"`, an object that may
-            filter isn't a reason against caching, since this setting lets everybody read everything.
+
+def resolve_scope(scope: CacheScope, call: ScopeCall) -> Any:
+    """Return the scope of `call`, None if it takes no part in the cache.
 
     Raises:
-        ConfigError: a filter is nested too deep.
+        InputError: JSON can't write the scope.
     """
-    is_unfiltered = facts.get("neighbors") == "unfiltered"
-    check_levels(facts, 2 * MAX_LEVELS)  # they contain filters, in a few levels of their own
+    value = scope(call) if callable(scope) else scope
     try:
-        return Reach(
-            {
-                name: _to_plain_data(fact, is_unfiltered=is_unfiltered, is_declared=name in declared)
-                for name, fact in facts.items()
-                if is_filter(fact)
-            }
-        )
-    except _UnnamedError as reason:
-        return Reach(hidden_reason=str(reason))
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        allowed = "a str, int or bool, or a list, tuple or dict of these"
+        kind = f"{safe_repr(value)} ({describe_error(error)})"
+        raise InputError(f"cache_scope must be {allowed}, or None to keep nothing, got {kind}") from error
+    return value
 
 
-class _UnnamedError(Exception):
-    """A fact has no name; the message says why."""
-
-
-def _to_plain_data(value: Any, *, is_unfiltered: bool, is_declared: bool, what: str = "a filter") -> Any:
-    """Return `value` as plain data.
-
-    A hidden object is named by its token if everybody may read everything, or if the caller has declared its filter. A
-    function is named only if its filter is declared: otherwise it could be specific to the call.
+def cache_key(call: AnswerCall, understanding: QueryUnderstanding, config: AnswerConfig) -> str:
+    """Return the key of the answer to `call`.
 
     Raises:
-        _UnnamedError: the value can't be distinguished from another one.
+        InputError: its filter can't be compared with another one, such as a function.
     """
-    named = partial(_to_plain_data, is_unfiltered=is_unfiltered, is_declared=is_declared, what=what)
-    if isinstance(value, HiddenFilter):
-        if not (is_unfiltered or is_declared):
-            raise _UnnamedError(f"{value.class_name} may filter in a way that can't be seen.")
-        return [_token(value), named(value.call, what="an argument")]
-    if isinstance(value, _SCALAR_TYPES):
+    conversation = [
+        [exchange.question, exchange.answer, [list(hit.chunk.identity) for hit in exchange.cited]]
+        for exchange in call.history
+    ]
+    key_data = {
+        "format": CACHE_FORMAT_VERSION,
+        "shared": call.cache_facts,
+        "question": call.question,
+        "conversation": [call.background, conversation],
+        "understanding": to_plain(replace(understanding, confidence=None, notes=())),
+        "filter": call.filter,
+        "mode": call.mode,
+        "config": plain_settings(config),
+    }
+    try:
+        text = json.dumps(key_data, sort_keys=True, default=_repr_without_address)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"the filter can't be compared with another one ({describe_error(error)})") from error
+    return sha256(text.encode()).hexdigest()
+
+
+def _repr_without_address(value: Any) -> str:
+    text = repr(value)
+    if " at 0x" in text:  # another object may have the address once this one is gone
+        raise TypeError(f"{name_of(value)} has no text of its own")
+    return text
+
+
+def plain_settings(value: Any) -> Any:
+    """Return settings as plain data: functions, and objects without a text of their own, by their names alone.
+
+    >>> from ctxassembly import TokenBudget
+    >>> plain_settings({"encoding": len, "max_tokens": TokenBudget()})["encoding"]
+    'builtins.len'
+    """
+    if value is None or isinstance(value, (str, int, float)):
         return value
-    if isinstance(value, _STRINGABLE_TYPES):
-        return {type(value).__name__: str(value)}
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: named(one) for key, one in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
-        return [named(one) for one in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        named = {field.name: plain_settings(getattr(value, field.name)) for field in fields(value)}
+        return {type(value).__qualname__: named}
+    if isinstance(value, Mapping):
+        return {str(key): plain_settings(one) for key, one in value.items()}
     if isinstance(value, AbstractSet):
-        return sorted((named(one) for one in value), key=repr)
-    # The filters of Qdrant and LlamaIndex are pydantic's models, which write themselves.
-    if hasattr(value, "model_dump") and not isinstance(value, type):
-        return {type(value).__name__: named(value.model_dump(mode="json"))}
-    if callable(value) and is_declared:
-        return _token(HiddenFilter("a function", value))
-    kind = "a function" if callable(value) else f"a {type(value).__name__}"
-    raise _UnnamedError(f"{what} that is {kind} can't be compared with another one.")
+        return sorted((plain_settings(one) for one in value), key=repr)
+    if isinstance(value, Sequence):
+        return [plain_settings(one) for one in value]
+    text = repr(value)
+    return name_of(value) if callable(value) or " at 0x" in text else text
 
 
-def _token(hidden: HiddenFilter) -> Any:
-    """Return the token of a hidden object whose call is checked.
+def name_of(thing: Any) -> str:
+    """Return the name of a function or class, or the class of an object and the name of the model that it says it is.
 
-    Raises:
-        _UnnamedError: it has none.
+    >>> name_of(len)
+    'builtins.len'
     """
-    check_levels(hidden.call, 2 * MAX_LEVELS)
-    token = object_token(hidden.thing)
-    if isinstance(token, HiddenFilter):
-        raise _UnnamedError(f"{hidden.class_name} can't be distinguished from another one.")
-    return token
-
-
-_READ_METHODS = ("search", "asearch", "fetch", "afetch")
-"""The methods by which chunks are read."""
-_tokens: dict[int, tuple[Any, str]] = {}
-"""By the `id` of an object a weak reference to it and its token, for as long as it lives."""
-
-
-def reach_over(index: Any, filter: Any, assembly: AssemblyConfig, channels: Mapping[Any, Any], **facts: Any) -> Reach:
-    """Return what a call with `filter` may read of `index`, of the named `channels` and of further `facts`."""
-    return reach(
-        filter=filter,
-        index=index_identity(index),
-        channels=dict(channels),
-        neighbors=assembly.neighbors,
-        **facts,
-    )
-
-
-def index_identity(index: Any) -> Any:
-    """Return the name of an index or a store: its place and the filters that it applies.
-
-    One whose class says neither by `place` nor by `under` may filter by itself; so may a class that searches otherwise
-    than the one above it that says so.
-    """
-    if index is None:
-        return None
-    index_type = type(index)
-    depth = min(_depth(index_type, name) for name in ("place", "with_filter"))
-    if depth == len(index_type.__mro__) or any(_depth(index_type, name) < depth for name in _READ_METHODS):
-        return HiddenFilter(index_type.__name__, index)
-    return {"place": location_of(index), "filters": list(getattr(index, "filters", None) or ())}
-
-
-def location_of(thing: Any) -> Any:
-    """Return the `place` of an index or store, equal for two over the same chunks; for others a token.
-
-    A token means the object itself, in this process: objects in memory have no other name.
-    """
-    return getattr(thing, "place", None) or object_token(thing)
-
-
-def object_token(thing: Any) -> Any:
-    """Return a token for an object, valid as long as it lives; hidden if its lifetime can't be observed."""
-    object_id = id(thing)
-    known = _tokens.get(object_id)
-    if known is not None and known[0]() is thing:
-        return known[1]
-    try:
-        entry = (weakref.ref(thing, lambda _: _tokens.pop(object_id, None)), uuid4().hex)
-    except TypeError:
-        return HiddenFilter(type(thing).__name__, thing)
-    _tokens[object_id] = entry
-    return entry[1]
-
-
-def _depth(kind: type, method: str) -> int:
-    """Return how far up the class hierarchy `method` is defined, 0 for `kind` itself; beyond all if nowhere."""
-    found = [place for place, parent in enumerate(kind.__mro__) if method in vars(parent)]
-    return found[0] if found else len(kind.__mro__)
+    if isinstance(thing, partial):
+        return name_of(thing.func)
+    named, info = thing if hasattr(thing, "__qualname__") else type(thing), model_info(thing)
+    models = (getattr(thing, "name", None), info.name if info else None)
+    return " ".join((f"{named.__module__}.{named.__qualname__}", *(name for name in models if isinstance(name, str))))

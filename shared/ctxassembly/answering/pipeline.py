@@ -33,14 +33,14 @@ from ctxassembly.answering.requests import (
     NextPiece,
 )
 from ctxassembly.answering.search import Evidence, evidence_flow
-from ctxassembly.answering.understand import is_standalone, understand_flow
+from ctxassembly.answering.understand import understand_flow
 from ctxassembly.answering.window import fit_context, fit_history, window_budget, with_background
 from ctxassembly.citations.reader import AnswerReader, Resolved
 from ctxassembly.config.answering import AnswerConfig, Forbidden
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.retrieval import QueryUnderstanding
-from ctxassembly.errors import AnswerError, SearchError
+from ctxassembly.errors import AnswerError, InputError, SearchError
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.label_guards import escape_labels
@@ -61,12 +61,12 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
     config.mode(call.mode)
     log = AnswerRecorder(clock)
     call = replace(call, conversation=call.conversation.seen_in([]))
-    understanding, reply = yield from _understand(call, config, log)
+    understanding = yield from _understand(call, config, log)
     text, reason = _answer_without_search(call, understanding, config)
     if reason:
         answer = Answer(call.question, text, call.mode, understanding, abstention_reason=reason)
     else:
-        answer = yield from _think(call, understanding, reply, config, log)
+        answer = yield from _think(call, understanding, config, log)
     answer = _withhold_forbidden(answer, call, config, log)
     if answer.abstention_reason or config.is_held:
         marks = answer.resolved.marks if answer.resolved else ()
@@ -78,24 +78,23 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
 def _think(
     call: AnswerCall,
     understanding: QueryUnderstanding,
-    reply: ModelReply | None,
     config: AnswerConfig,
     log: AnswerRecorder,
 ) -> Flow:
     """Return the answer, in the mode `think_harder` if the user is dissatisfied or the first answer is weak."""
     harder = None if config.think_harder is None else replace(call, mode=config.think_harder)
     if harder is None or harder.mode == call.mode:
-        return (yield from _answer(call, understanding, reply, config, log))
+        return (yield from _answer(call, understanding, config, log))
     if understanding.is_dissatisfied:
         log.notes.append(f"think harder: the user is dissatisfied; answered in mode {harder.mode!r}")
-        return (yield from _answer(harder, understanding, reply, config, log))
-    first = yield from _answer(call, understanding, reply, config, log)
+        return (yield from _answer(harder, understanding, config, log))
+    first = yield from _answer(call, understanding, config, log)
     if (weakness := find_weakness(first)) is None:
         return first
     log.notes.append(f"think harder: {weakness}; answered once more in mode {harder.mode!r}")
     try:
         # A cached answer has the labels of a first context.
-        second = yield from _answer(replace(harder, reach=None), understanding, reply, config, log)
+        second = yield from _answer(replace(harder, cache_facts=None), understanding, config, log)
     except (AnswerError, SearchError) as error:
         log.notes.append(f"think harder: the first answer is kept ({describe_error(error)})")
         return first
@@ -105,14 +104,10 @@ def _think(
 def _answer(
     call: AnswerCall,
     understanding: QueryUnderstanding,
-    reply: ModelReply | None,
     config: AnswerConfig,
     log: AnswerRecorder,
 ) -> Flow:
-    """Return the answer from the cache, or from what is found now, without its steps and notes.
-
-    `reply` is the model's on understanding, None if it hasn't read the whole conversation.
-    """
+    """Return the answer from the cache, or from what is found now, without its steps and notes."""
 
     def finish(text: str, evidence: Evidence, **fields: Any) -> Answer:
         fields |= {"hits": evidence.hits, "retrieved": evidence.retrieved, "unanswered": evidence.unanswered}
@@ -135,9 +130,7 @@ def _answer(
             finish_reason=generated.reply.finish_reason,
         )
 
-    key = None
-    if call.reach is not None and is_standalone(call.question, call.history, config, understanding, reply):
-        key = cache_key(call.question, call.mode, call.reach, understanding, config)
+    key = _key_of(call, understanding, config, log)
     if cached := (yield from _recall_answer(key, call.conversation.labels, log)):
         reader = _reader(cached.context, config)
         generated = yield from stream_answer(ModelReply(cached.raw_text), reader, (), is_held=config.is_held)
@@ -158,7 +151,7 @@ def _answer(
     generated = yield from _ask_model(context, evidence, call, config, log)
     if generated.reply.is_truncated:
         log.notes.append(f"answer: cut, the model ended by {generated.reply.finish_reason!r}: {_MORE_ROOM}")
-    elif key and not call.history and not evidence.unanswered:
+    elif key and not evidence.unanswered:
         yield from _store_answer(key, CachedAnswer(generated.raw_text, context, evidence.hits), log)
     return finish_generated(context, evidence, generated)
 
@@ -200,8 +193,7 @@ def _find_forbidden(context: Context, answer: str, forbidden: Forbidden) -> str 
 
 def _understand(
     call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
-) -> Generator[AskModel | Compute, Any, tuple[QueryUnderstanding, ModelReply | None]]:
-    """Return the understanding, and the model's reply if it has read all of the conversation."""
+) -> Generator[AskModel | Compute, Any, QueryUnderstanding]:
     window = window_budget(call, config) if call.history else None
     history = (yield Compute(partial(fit_history, window, call, config))) if window else call.history
     understanding, reply = yield from understand_flow(call.question, history, config, call.today, call.background)
@@ -209,7 +201,7 @@ def _understand(
     if reply or understanding.notes:
         parts = (understanding.intent, understanding.rewritten, *understanding.keywords, *understanding.sub_questions)
         log.record_step("understand", "; ".join(one for one in parts if one) or "as it is", reply)
-    return understanding, reply if len(history) == len(call.history) else None
+    return understanding
 
 
 def _answer_without_search(
@@ -220,6 +212,19 @@ def _answer_without_search(
         if intent.label == understanding.intent and intent.answer is not None:
             return intent.answer, f"intent: {intent.label} ends the chain"
     return _no_content(call, config), None if call.question.strip() else "question: there are no words to search for"
+
+
+def _key_of(
+    call: AnswerCall, understanding: QueryUnderstanding, config: AnswerConfig, log: AnswerRecorder
+) -> str | None:
+    """Return the key of the answer in the cache; None if the cache isn't used."""
+    if call.cache_facts is None:
+        return None
+    try:
+        return cache_key(call, understanding, config)
+    except InputError as reason:
+        log.notes.append(f"cache: {reason}")
+        return None
 
 
 def _recall_answer(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ctxassembly.answering.cache import Reach
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.answering import Mode
 from ctxassembly.config.assembly import AssemblyConfig
@@ -182,8 +181,8 @@ class AnswerCall:
     today: str = ""
     """The date, for words like "this year"."""
     is_streamed: bool = False
-    reach: Reach | None = None
-    """All that the call may read, if there is a cache to ask."""
+    cache_facts: Mapping[str, Any] | None = None
+    """The scope, the settings and the name of the model, for the key of the answer; None if no cache is used."""
     conversation: Conversation = field(default_factory=Conversation)
     """The labels of earlier contexts. The prompt has only the context of this question, so nothing is left out."""
     background: str = ""

@@ -54,25 +54,6 @@ def understand_flow(
     return _parse_understanding(fields, schema["properties"], question, config), reply
 
 
-def is_standalone(
-    question: str,
-    history: Sequence[Exchange],
-    config: AnswerConfig,
-    understanding: QueryUnderstanding,
-    reply: ModelReply | None,
-) -> bool:
-    """Return True if the question means the same without `history`, as `understanding` rewrote it.
-
-    Only a model that has read all of it can say so: by other words, or by saying that the question's own will do.
-    """
-    if not history or reply is None or config.rewrite == "off" or len(history) > config.history_exchanges:
-        return not history
-    if understanding.rewritten:
-        return True
-    rewritten = (parse_object(reply.text) or {}).get("question", "")
-    return (rewritten is None and config.rewrite == "auto") or _has_same_words(rewritten, question)
-
-
 def question_schema(config: AnswerConfig, *, has_history: bool) -> dict[str, Any]:
     """Return the JSON schema of the reply; empty if no field is requested."""
     fields: dict[str, Any] = {}

@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ctxassembly.answering.answer import Answer
-from ctxassembly.answering.cache import HiddenFilter
 from ctxassembly.answering.requests import Exchange, Search
-from ctxassembly.assembly.selection.supplement import SupplementInput
 from ctxassembly.cached_property import cached_property
 from ctxassembly.context import Context
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context
@@ -192,11 +190,6 @@ def answer_payload(answer: Answer) -> dict[str, Any]:
         "citations": [to_plain(citation) for citation in citations],
         "last_label": answer.conversation.next_label - 1,
     }
-
-
-def supplement_key(supplement: SupplementInput) -> Any:
-    """Return the part of the cache key for a supplement: a text itself, or what a function may depend on."""
-    return HiddenFilter("supplement", supplement) if callable(supplement) else to_plain(supplement)
 
 
 def _exchange(questions: Sequence[str], answers: Sequence[HistoryMessage]) -> Exchange:

@@ -9,7 +9,7 @@ from inspect import signature
 from typing import Any
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
-from ctxassembly.answering.cache import HiddenFilter, Reach, reach_over
+from ctxassembly.answering.cache import CacheScope
 from ctxassembly.answering.requests import AnswerCall, Assemble, Exchange, Readmit, Search
 from ctxassembly.answering.search import keep_agreeing, keep_passing, to_refs, with_stored_chunks
 from ctxassembly.answering.understand import understand_flow
@@ -34,7 +34,6 @@ from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for
-from ctxassembly.user_warnings import WarnOnce
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +80,16 @@ class IndexEvidence:
             return cited
         return with_stored_chunks(cited, await Port.of(store, "fetch").acall(to_refs(cited)))
 
-    def reach(self, filter: Any) -> Reach:
-        """Return what a call with `filter` may read."""
-        given = self.extra_arguments.get("channels") or {}
-        channels = {name: HiddenFilter(f"channels[{name!r}]", one) for name, one in given.items()}
-        return reach_over(self.index, filter, self.assembly, channels)
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """All that the evidence for a call depends on, but the index: for the key of a cached answer."""
+        own = {"retrieval": self.retrieval, "assembly": self.assembly, "scorer": self.scorer}
+        return own | {name: one for name, one in self.extra_arguments.items() if name != "on_stage"}
+
+    @property
+    def filters(self) -> tuple[Any, ...]:
+        """The filters of the index."""
+        return getattr(self.index, "filters", None) or ()
 
     def _lookup_store(self, request: Readmit) -> Any:
         """Return the index under the call's filter, if it can apply one and look up chunks by id."""
@@ -168,9 +172,6 @@ def apply_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
     )
 
 
-FILTER_CALL = "chain.answer(question, filter={'tenant': tenant}) or AssemblyConfig(neighbors='unfiltered')"
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerChain:
     """Answers questions from what `source` finds, in the words of `model`. It keeps nothing between calls.
@@ -194,26 +195,25 @@ class AnswerChain:
     model: ChatModel
     """A function from a request to its reply, or an object as `ChatModel` describes it."""
     source: IndexEvidence
-    """What searches and assembles. With a cache it has `reach`, too. If it has `assembly`, an AssemblyConfig, refusals
-    are in its language, and the whole prompt is held to the window of its TokenBudget."""
+    """What searches and assembles. With a cache it has `settings`, too: what its evidence depends on, as plain data. If
+    it has `assembly`, an AssemblyConfig, refusals are in its language, and the whole prompt is held to the window of
+    its TokenBudget."""
     config: AnswerConfig = field(default_factory=AnswerConfig)
     cache: AnswerCache | None = None
-    """The cache of answers, by rewritten question. It is used only while the conversation has no labels, since a cached
-    answer keeps its own."""
-
-    _warn_once: WarnOnce = field(default_factory=WarnOnce, init=False, repr=False, compare=False)
-    """The warning given."""
+    """The cache of answers. It is used only while the conversation has no labels, since a cached answer keeps its
+    own."""
+    cache_scope: CacheScope | None = None
+    """Who may share cached answers: a value, or a function from a `ScopeCall` to one. If it returns None, the answer is
+    neither read from the cache nor kept."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.config, AnswerConfig):
             raise InputError(f"config must be an AnswerConfig, got {safe_repr(self.config)}")
         check_chat_model(self.model)
-        check_cache(self.cache)
-        if self.cache is not None and not hasattr(self.source, "reach"):
-            raise InputError(
-                f"{type(self.source).__name__} has no reach(filter), which names what a kept answer depends on: add "
-                "it, or leave out cache="
-            )
+        check_cache(self.cache, self.cache_scope)
+        if self.cache is not None and not hasattr(self.source, "settings"):
+            kind = type(self.source).__name__
+            raise InputError(f"{kind} has no settings, on which a kept answer depends: add them, or leave out cache=")
 
     @classmethod
     def from_index(
@@ -225,6 +225,7 @@ class AnswerChain:
         config: AnswerConfig | None = None,
         *,
         cache: AnswerCache | None = None,
+        cache_scope: CacheScope | None = None,
         scorer: AsyncScorer | Scorer | None = None,
         **retrieve_arguments: Any,
     ) -> AnswerChain:
@@ -239,7 +240,7 @@ class AnswerChain:
         assembly = assembly or AssemblyConfig()
         counter_for(assembly.encoding)  # a missing vocabulary is an error now
         source = IndexEvidence(index, retrieval, assembly, retrieve_arguments, scorer)
-        return cls(model, source, config or AnswerConfig(), cache)
+        return cls(model, source, config or AnswerConfig(), cache, cache_scope)
 
     def answer(
         self,
@@ -319,7 +320,7 @@ class AnswerChain:
         *,
         is_streamed: bool = False,
     ) -> AnswerRun:
-        parts = ChainParts(self.model, self.source, self.config, self.cache, self._warn_once)
+        parts = ChainParts(self.model, self.source, self.config, self.cache, self.cache_scope)
         call = AnswerCall(
             check_question(question),
             check_history(history),
@@ -328,7 +329,7 @@ class AnswerChain:
             is_streamed=is_streamed,
             conversation=given_conversation(conversation) or Conversation(),
         )
-        return AnswerRun(parts, call, FILTER_CALL)
+        return AnswerRun(parts, call)
 
 
 def understand(

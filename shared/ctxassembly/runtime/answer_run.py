@@ -2,7 +2,9 @@
 
 A chain holds `ChainParts` and starts an `AnswerRun` for each call. An adapter's subclass adds what only its framework
 has: a span around each request, and the output in the framework's objects. The requests are answered by a model and by
-a source of evidence, which has `search`, `assemble` and `readmit`, sync or async, `reach`, and the settings `assembly`.
+a source of evidence, which has `search`, `assemble` and `readmit`, sync or async, and the settings `assembly`. With a
+cache it has `settings`, too: all that its evidence depends on but the call, as dataclasses, plain data and functions;
+and in `filters` those that it applies in addition to the filter of the call.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
+from ctxassembly.answering.cache import CacheScope, ScopeCall, name_of, plain_settings, resolve_scope
 from ctxassembly.answering.pipeline import answer_flow
 from ctxassembly.answering.requests import (
     AnswerCall,
@@ -28,14 +31,13 @@ from ctxassembly.answering.requests import (
     Readmit,
     SearchAll,
 )
-from ctxassembly.concurrency import await_with_deadline, run_in_worker, submit, wait_with_deadline
+from ctxassembly.concurrency import await_with_deadline, is_async, run_in_worker, submit, wait_with_deadline
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.runtime.driver import Port, adrive_stream, drive_stream
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.user_warnings import WarnOnce
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -214,31 +216,25 @@ class ChainParts(Generic[M, E]):
     model: M
     evidence: E
     config: AnswerConfig
-    cache: AnswerCache | None
-    warnings: WarnOnce = field(default_factory=WarnOnce)
-    """Warns once if answers can't be cached."""
+    cache: AnswerCache | None = None
+    cache_scope: CacheScope | None = None
 
 
 class AnswerRun(AnswerServices):
     """One call of an answer chain, with the services that answer its requests."""
 
-    def __init__(self, parts: ChainParts[Any, Any], call: AnswerCall, filter_call: str) -> None:
-        """Prepare the run of `call`, without its date and reach.
-
-        A cached answer keeps the labels it was given, so the cache is used only while the conversation has no labels.
-        `filter_call` is the line to write if a filter can't be seen and the answer therefore can't be cached.
+    def __init__(self, parts: ChainParts[Any, Any], call: AnswerCall, framework_config: Any = None) -> None:
+        """Prepare the run of `call`, without its date and cache facts. A `cache_scope` may read `framework_config`.
 
         Raises:
-            InputError: the model is neither a function nor an object with `ask` or `aask`.
+            InputError: the model is neither a function nor an object with `ask` or `aask`, or JSON can't write the
+                scope of the call.
         """
         super().__init__(parts.model, parts.evidence, parts.cache)
-        reach = None
-        if parts.cache is not None and not call.background and call.conversation.free_label == 1:
-            reach = parts.evidence.reach(call.filter)
-            parts.warnings.warn(reach.warning(filter_call))
+        cache_facts = _cache_facts(parts, call, framework_config)
         assembly = getattr(parts.evidence, "assembly", None) or AssemblyConfig()
         window_for = getattr(parts.model, "window_for", None)
-        self.call = replace(call, today=today(), reach=reach, assembly=assembly, window_for=window_for)
+        self.call = replace(call, today=today(), cache_facts=cache_facts, assembly=assembly, window_for=window_for)
         self._flow = answer_flow(self.call, parts.config, time.perf_counter)
 
     def events(self) -> Generator[AnswerPiece | Answer, None, None]:
@@ -263,6 +259,22 @@ class AnswerRun(AnswerServices):
         return cast(Answer, answer)
 
 
+def _cache_facts(parts: ChainParts[Any, Any], call: AnswerCall, framework_config: Any) -> dict[str, Any] | None:
+    """Return what the key of an answer has of the chain and of its scope; None if the cache isn't used.
+
+    A cached answer keeps the labels it was given, so the cache is used only while the conversation has no labels.
+    """
+    if parts.cache is None or parts.cache_scope is None or call.conversation.free_label != 1:
+        return None
+    scope_call = ScopeCall(call.question, call.filter, call.mode, call.history, framework_config)
+    scope = resolve_scope(parts.cache_scope, scope_call)
+    if scope is None:
+        return None
+    evidence = plain_settings(parts.evidence.settings)
+    filters = getattr(parts.evidence, "filters", ())
+    return {"scope": scope, "evidence": evidence, "filters": filters, "model": name_of(parts.model)}
+
+
 def today() -> str:
     """Return the date, for words like "this year" in a question."""
     return datetime.now().astimezone().date().isoformat()
@@ -279,11 +291,24 @@ def check_answer_config(config: Any) -> AnswerConfig:
     return config or AnswerConfig()
 
 
-def check_cache(cache: Any) -> None:
-    """Check the cache of a chain.
+SCOPE_LINE = "cache_scope=lambda call: call.filter['tenant'], or cache_scope='everybody'"
+
+
+def check_cache(cache: Any, scope: CacheScope | None) -> None:
+    """Check the cache of a chain, and who shares its answers.
 
     Raises:
-        ConfigError: it is not a cache.
+        ConfigError: it is not a cache; or there is a cache without a scope, or a scope without a cache; or the scope is
+            a function that must be awaited.
+        InputError: JSON can't write the scope.
     """
     if not (cache is None or (hasattr(cache, "get") and hasattr(cache, "set"))):
         raise ConfigError("cache", "an object with get(key) and set(key, entry)", cache)
+    if cache is not None and scope is None:
+        raise ConfigError.worded("cache_scope", f"cache= needs to know who may share answers: add {SCOPE_LINE}")
+    if cache is None and scope is not None:
+        raise ConfigError.worded("cache_scope", "cache_scope= needs the cache whose answers are shared: add cache=")
+    if is_async(scope):
+        raise ConfigError("cache_scope", "a value, or a function that needn't be awaited", scope)
+    if not (scope is None or callable(scope)):
+        resolve_scope(scope, ScopeCall(""))

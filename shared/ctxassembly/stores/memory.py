@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,14 +51,12 @@ class MemoryStore:
         self._titles: dict[MetadataKeys, dict[str, list[tuple[str, Chunk]]]] = {}
         """By the keys with which a title was asked for, and by its first two words, each title with the first chunk of
         its document. Copies share it."""
-        self._digest: list[str] = []
         """The digest of the chunks, once it was asked for. Copies share it, as they share the chunks."""
         self._replace_chunks(chunks)
 
     def _replace_chunks(self, chunks: Iterable[Chunk]) -> None:
         """Replace the stored chunks with `chunks`."""
         self._chunks.clear()
-        self._digest.clear()
         self._titles.clear()
         for position, chunk in enumerate(chunks):
             if not isinstance(chunk, Chunk):
@@ -77,14 +74,6 @@ class MemoryStore:
         keyed = copy(self)
         keyed.keys = keys
         return keyed
-
-    @property
-    def place(self) -> str:
-        """A digest of all chunks: two stores that hold the same ones are the same place."""
-        if not self._digest:
-            each = {repr((chunk, dict(chunk.metadata))): None for held in self._chunks.values() for chunk in held}
-            self._digest.append(sha256("\n".join(sorted(each)).encode("utf-8", "surrogatepass")).hexdigest())
-        return self._digest[0]
 
     @property
     def round_trips(self) -> int:

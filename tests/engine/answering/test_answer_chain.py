@@ -111,9 +111,9 @@ def test_a_blocked_label_ends_at_once_with_its_own_answer(label):
     assert answer.exchange.cited == ()
 
 
-def test_a_source_that_names_no_filters_takes_no_cache():
-    with pytest.raises(InputError, match=r"Unasked has no reach\(filter\).*leave out cache="):
-        AnswerChain(Scripted(), Unasked(), cache=Kept())
+def test_a_source_that_names_no_settings_takes_no_cache():
+    with pytest.raises(InputError, match=r"Unasked has no settings.*leave out cache="):
+        AnswerChain(Scripted(), Unasked(), cache=Kept(), cache_scope="all")
 
 
 def test_an_intent_below_the_threshold_does_not_block():

@@ -1,11 +1,13 @@
-"""Answers kept in a cache of the caller's."""
+"""Answers kept in a cache of the caller's, and who shares them."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
@@ -16,12 +18,16 @@ from ctxassembly import (
     Chunk,
     ConfigError,
     Conversation,
-    FilterNotSeenWarning,
     Hit,
+    InputError,
     Labels,
     MemoryIndex,
+    MetadataKeys,
+    TokenBudget,
+    presets,
 )
-from ctxassembly.answering import AnswerConfig, Exchange
+from ctxassembly.answering import AnswerConfig, Exchange, Mode, ScopeCall
+from ctxassembly.answering.cache import plain_settings
 
 A = {"tenant": "a"}
 
@@ -31,14 +37,15 @@ class Shelf(dict):
         self[key] = entry
 
 
-def kept(model, cache, config=None) -> AnswerChain:
-    return AnswerChain.from_index(hospital(), model, KEYWORDS, config=config, cache=cache)
+def kept(model, cache, config=None, scope="everybody", **given) -> AnswerChain:
+    given = {"index": hospital(), "retrieval": KEYWORDS, "cache": cache, "cache_scope": scope, **given}
+    return AnswerChain.from_index(model=model, config=config, **given)
 
 
 def test_the_same_question_is_answered_once_with_all_that_it_rests_on():
     model, cache = Scripted('"free for the first hour" [1].'), Shelf()
     first = kept(model, cache).answer("Is parking free?", filter=A)
-    again = kept(model, cache).answer("is  parking FREE?", filter=A)
+    again = kept(model, cache).answer("Is parking free?", filter=A)
     assert len(model.asked) == 1
     for name in ("text", "citations", "quotes", "quality", "context"):
         assert getattr(again, name) == getattr(first, name), name
@@ -47,39 +54,13 @@ def test_the_same_question_is_answered_once_with_all_that_it_rests_on():
     assert [event.text for event in kept(model, cache).stream("Is parking free?", filter=A)] == [first.text] * 2
 
 
-def test_a_follow_up_finds_the_answer_of_the_question_that_it_means():
-    model, cache = Scripted(understand={"question": "Is parking free?"}), Shelf()
-    kept(model, cache).answer("Is parking free?", filter=A)
-    answer = kept(model, cache).answer("And is it free?", history=[Exchange("Where do I park?", "Here.")], filter=A)
-    assert answer.steps[1].name == "recall"
-
-
-@pytest.mark.parametrize(
-    "other", [{"filter": {"tenant": "b"}}, {"filter": A, "mode": "full"}, {"filter": None}], ids=str
-)
-def test_another_filter_or_mode_is_another_answer(other):
-    model, cache = Scripted(), Shelf()
-    kept(model, cache).answer("Is parking free?", filter=A)
-    kept(model, cache).answer("Is parking free?", **other)
-    assert len(model.asked) == len(cache) == 2
-
-
-def test_other_settings_are_another_answer_and_abstentions_are_not_kept():
-    model, cache = Scripted(), Shelf()
-    kept(model, cache).answer("Is parking free?", filter=A)
-    kept(model, cache, AnswerConfig(style="strict")).answer("Is parking free?", filter=A)
+@pytest.mark.parametrize("other", ["is parking free?", "Is  parking free?", "Is parking free? "])
+def test_a_question_is_the_same_only_as_it_was_typed(other):
+    # "Who pays for IT?" asks about a department, "who pays for it?" about whatever was spoken of.
+    cache = Shelf()
+    kept(Scripted(), cache).answer("Is parking free?", filter=A)
+    kept(Scripted(), cache).answer(other, filter=A)
     assert len(cache) == 2
-    kept(model, cache).answer("asdkjh qwe zzzz")
-    assert len(cache) == 2
-
-
-def test_a_filter_that_is_a_function_keeps_nothing_and_says_so_once():
-    model, cache = Scripted(), Shelf()
-    made = kept(model, cache)
-    with pytest.warns(FilterNotSeenWarning, match="not cached: a filter that is a function can't be compared"):
-        made.answer("Is parking free?", filter=lambda chunk: True)
-    made.answer("Is parking free?", filter=lambda chunk: False)
-    assert cache == {}
 
 
 PARKING = "Where may the board park, and is parking free?"
@@ -88,18 +69,6 @@ WAYS = {
     "aanswer": lambda chain, **call: asyncio.run(chain.aanswer(PARKING, **call)),
     "stream": lambda chain, **call: list(chain.stream(PARKING, **call))[-1],
     "astream": lambda chain, **call: asyncio.run(_last(chain.astream(PARKING, **call))),
-}
-SCOPES = {
-    "call": lambda tenant: (hospital(), {"filter": {"tenant": tenant}}),
-    "index.under": lambda tenant: (hospital().with_filter({"tenant": tenant}), {}),
-    "under both": lambda tenant: (
-        hospital().with_filter({"tenant": {"$in": ["a", "b"]}}).with_filter({"tenant": tenant}),
-        {},
-    ),
-    "under a function": lambda tenant: (hospital().with_filter(lambda chunk: chunk.metadata["tenant"] == tenant), {}),
-    "another index": lambda tenant: (MemoryIndex(_of(tenant)), {}),
-    "an index of one's own": lambda tenant: (Own(_of(tenant)), {}),
-    "a derived index": lambda tenant: (Derived(tenant), {}),
 }
 
 
@@ -115,115 +84,145 @@ def _of(tenant):
     ]
 
 
-class Own:
-    """An index of a caller's own, which searches as it likes."""
-
-    def __init__(self, chunks):
-        self.index = MemoryIndex(chunks)
-
-    def find_terms(self, request):
-        return self.index.find_terms(request)
-
-    def search(self, request):
-        return self.index.search(request)
-
-
-class Derived(MemoryIndex):
-    """An index of ours that filters by itself."""
-
-    def __init__(self, tenant):
-        super().__init__([*_of("a"), *_of("b")])
-        self.tenant = tenant
-
-    def search(self, request):
-        return super().search(replace(request, filter={"tenant": self.tenant}))
-
-
-@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("scope", SCOPES)
-def test_a_tenant_never_gets_the_answer_of_another(scope, way):
-    cache, texts = Shelf(), {}
-    for tenant in ("a", "b", "a"):
-        index, call = SCOPES[scope](tenant)
-        chain = AnswerChain.from_index(index, Scripted(), KEYWORDS, cache=cache)
-        texts[tenant] = WAYS[way](chain, **call).context.text
-        assert {name for name, (owner, text) in TEXTS.items() if owner != tenant and text in texts[tenant]} == set()
-    assert len(cache) == (0 if scope in ("under a function", "an index of one's own", "a derived index") else 2)
-
-
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda: Own(_of("a")), "Own may filter in a way that can't be seen"),
-        (lambda: Derived("a"), "Derived may filter in"),
-        (lambda: hospital().with_filter(lambda chunk: True), "a filter that is a function"),
-    ],
-)
-def test_where_a_filter_can_not_be_seen_one_warning_says_so(make, said):
-    chain = AnswerChain.from_index(make(), Scripted(), KEYWORDS, cache=Shelf())
-    with pytest.warns(FilterNotSeenWarning, match=said):
-        chain.answer("Is parking free?")
-    chain.answer("Is parking free?")
-
-
-def test_a_channel_of_ones_own_may_hide_a_filter():
-    def channel(query, limit, condition):
-        return [Hit(Chunk("own#0", "own", "Parking is free."))]
-
-    chain = AnswerChain.from_index(hospital(), Scripted(), KEYWORDS, cache=Shelf(), channels={"keyword": channel})
-    with pytest.warns(FilterNotSeenWarning, match=r"channels\['keyword'\] may filter in"):
-        chain.answer("Is parking free?")
-
-
-OPEN = AssemblyConfig(neighbors="unfiltered")
-
-
-def test_who_lets_everybody_read_everything_hides_no_filter():
-    shelf, index = Shelf(), Own(_of("a"))
-    for _ in range(2):
-        model = Scripted()
-        AnswerChain.from_index(index, model, KEYWORDS, OPEN, cache=shelf).answer("Is parking free?")
-    assert (len(shelf), model.asked) == (1, [])
-
-
-def _channel(tenant):
-    return lambda query, limit, condition: [Hit(chunk) for chunk in _of(tenant)][:limit]
-
-
-@pytest.mark.parametrize(
-    "over",
-    [
-        lambda tenant: {"index": Own(_of(tenant))},
-        lambda tenant: {"index": MemoryIndex([]), "channels": {"keyword": _channel(tenant)}},
-    ],
-    ids=["an index of one's own", "a channel"],
-)
-def test_even_then_two_places_are_two_answers(over):
-    shelf, given, asked = Shelf(), {tenant: over(tenant) for tenant in "ab"}, []
+@pytest.mark.parametrize("scope", [lambda call: call.filter["tenant"], lambda call: (call.mode, dict(call.filter))])
+def test_those_share_answers_whom_the_caller_names(scope, way):
+    cache, asked = Shelf(), []
     for tenant in ("a", "b", "a"):
         model = Scripted()
-        chain = AnswerChain.from_index(model=model, retrieval=KEYWORDS, assembly=OPEN, cache=shelf, **given[tenant])
-        text = chain.answer(PARKING).context.text
-        assert {owner for owner, said in TEXTS.values() if said in text} == {tenant}
+        text = WAYS[way](kept(model, cache, scope=scope), filter={"tenant": tenant}).context.text
+        assert {name for name, (owner, said) in TEXTS.items() if owner != tenant and said in text} == set()
         asked.append(len(model.asked))
-    assert asked == [1, 1, 0]
+    assert (asked, len(cache)) == ([1, 1, 0], 2)
 
 
-def test_an_object_that_can_not_be_told_from_a_later_one_keeps_nothing():
-    class Slotted:
-        __slots__ = ("find_terms", "search")
+def test_two_scopes_share_nothing_and_one_scope_shares_whatever_the_index():
+    cache = Shelf()
+    for tenant in ("a", "b"):
+        kept(Scripted(), cache, index=MemoryIndex(_of(tenant)), scope=tenant).answer(PARKING)
+    assert len(cache) == 2
+    model = Scripted()
+    kept(model, cache, index=MemoryIndex(_of("a")), scope="a").answer(PARKING)
+    assert (model.asked, len(cache)) == ([], 2)
 
-        def __init__(self):
-            index = MemoryIndex(_of("a"))
-            self.find_terms, self.search = index.find_terms, index.search
 
-    shelf = Shelf()
-    with pytest.warns(
-        FilterNotSeenWarning, match="Answers are not cached: Slotted can't be distinguished from another one"
-    ):
-        AnswerChain.from_index(Slotted(), Scripted(), KEYWORDS, OPEN, cache=shelf).answer("Is parking free?")
-    assert shelf == {}
+def test_a_scope_is_told_everything_of_the_call():
+    calls, history = [], [Exchange("Where is it?", "In the hall.")]
+
+    def scope(call):
+        calls.append(call)
+        return "all"
+
+    kept(Scripted(), Shelf(), AnswerConfig(rewrite="off"), scope).answer(
+        PARKING, filter=A, mode="full", history=history
+    )
+    assert calls == [ScopeCall(PARKING, A, "full", tuple(history), None)]
+
+
+def test_a_call_without_a_scope_is_neither_read_nor_kept():
+    cache = Shelf()
+    kept(Scripted(), cache).answer(PARKING, filter=A)
+    before, model = dict(cache), Scripted()
+    kept(model, cache, scope=lambda call: None).answer(PARKING, filter=A)
+    assert (dict(cache), len(model.asked)) == (before, 1)
+
+
+@pytest.mark.parametrize("scope", [b"acme", {"acme"}, object(), [object()], {"tenant": {1}}, float("nan")], ids=str)
+def test_a_scope_that_json_can_not_write_is_named(scope):
+    with pytest.raises(InputError, match="cache_scope must be a str, int or bool, or a list, tuple or dict of these"):
+        kept(Scripted(), Shelf(), scope=scope)
+    with pytest.raises(InputError, match="cache_scope must be"):
+        kept(Scripted(), Shelf(), scope=lambda call: scope).answer(PARKING)
+
+
+async def _awaited_scope(call):
+    return "all"
+
+
+class _AwaitedScope:
+    async def __call__(self, call):
+        return "all"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"cache": []}, r"cache must be an object with get\(key\) and set\(key, entry\)"),
+        ({"cache_scope": None}, r"cache_scope=lambda call: call.filter\['tenant'\], or cache_scope='everybody'"),
+        ({"cache": None}, "cache_scope= needs the cache whose answers are shared: add cache="),
+        ({"cache_scope": _awaited_scope}, "a function that needn't be awaited"),
+        ({"cache_scope": _AwaitedScope()}, "a function that needn't be awaited"),
+    ],
+)
+def test_what_can_not_work_is_refused(given, said):
+    with pytest.raises(ConfigError, match=said):
+        AnswerChain.from_index(hospital(), Scripted(), KEYWORDS, **{"cache": Shelf(), "cache_scope": "all", **given})
+
+
+class Named(Scripted):
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+
+
+def _shout(text):
+    return text.upper()
+
+
+OTHERS = {
+    "filter": {"filter": {"tenant": "b"}},
+    "no filter": {"filter": None},
+    "mode": {"mode": "full"},
+    "history": {"history": [Exchange("Where is it?", "In the hall.")]},
+    "answer": {"config": AnswerConfig(style="strict")},
+    "answer.extra_rules": {"config": AnswerConfig(extra_rules=("Be brief.",))},
+    "answer.forbidden": {"config": AnswerConfig(forbidden=lambda text: False)},
+    "answer.modes": {"config": AnswerConfig(modes={"normal": Mode(limit=3), "full": Mode()})},
+    "retrieval": {"retrieval": replace(KEYWORDS, limit=3)},
+    "assembly": {"assembly": AssemblyConfig(window=0)},
+    "assembly.budget": {"assembly": AssemblyConfig(max_tokens=TokenBudget(window=100_000))},
+    "assembly.format": {"assembly": AssemblyConfig(format="xml")},
+    "assembly.encoding": {"assembly": AssemblyConfig(encoding=len)},
+    "assembly.neighbors": {"assembly": AssemblyConfig(neighbors="unfiltered")},
+    "assembly.keys": {"assembly": AssemblyConfig(keys=MetadataKeys(page="blad"))},
+    "published": {"assembly": presets.FIVE_STAGE},
+    "channels": {"channels": {"questions": lambda query, limit, condition: []}},
+    "rerankers": {"rerankers": (lambda query, chunks: [],)},
+    "model": {"model": Named("gpt-4o")},
+    "class of model": {"model": Named("gpt-4.1")},
+    "function": {"model": lambda request: "Parking is free [1]."},
+}
+
+
+def test_each_setting_makes_another_key():
+    cache = Shelf()
+    for given in ({}, *OTHERS.values()):
+        call = {"filter": A, **{name: given[name] for name in ("filter", "mode", "history") if name in given}}
+        chain = {name: one for name, one in given.items() if name not in call}
+        kept(chain.pop("model", None) or Scripted(understand="{}"), cache, **chain).answer(PARKING, **call)
+    assert len(cache) == 1 + len(OTHERS)
+
+
+def test_two_functions_are_the_same_by_their_names_in_every_process():
+    settings = plain_settings(AssemblyConfig(encoding=len, format=_shout))
+    assert json.loads(json.dumps(settings)) == settings
+    assert " at 0x" not in json.dumps(settings)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        lambda chunk: True,
+        partial(lambda chunk, tenant: True, tenant="a"),
+        {"$or": [A, {"tenant": {"$eq": object()}}]},
+    ],
+    ids=["a function", "a partial function", "an object"],
+)
+def test_a_filter_that_can_not_be_compared_keeps_nothing_and_a_note_says_so(condition):
+    model, cache = Scripted(), Shelf()
+    answer = kept(model, cache).answer("Is parking free?", filter=condition)
+    assert cache == {}
+    assert [note for note in answer.notes if "cache: the filter can't be compared with another one" in note]
 
 
 @pytest.mark.parametrize("value", [date(2024, 1, 2), Decimal("1.5"), ["x", 1], 2024], ids=str)
@@ -241,40 +240,24 @@ PRIVATE = [Exchange("I take methadone. May I have a sedation?", "Yes, tell the n
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    ("config", "understand"),
-    [
-        (AnswerConfig(rewrite="off"), None),
-        (AnswerConfig(), TimeoutError("late")),
-        (AnswerConfig(), "no JSON"),
-        (AnswerConfig(), {"question": 3}),
-        (AnswerConfig(), {"intent": "parking"}),
-        (AnswerConfig(rewrite="always"), {"question": None}),
-    ],
-    ids=["off", "late", "malformed", "of another type", "unsaid", "null against the rule"],
-)
-def test_a_question_that_leans_on_a_conversation_is_nobody_elses(config, understand, way):
-    shelf = Shelf()
+@pytest.mark.parametrize("understand", [{"question": PARKING}, {"question": None}, "no JSON"], ids=str)
+def test_an_answer_given_in_a_conversation_is_kept_for_this_conversation_alone(understand, way):
+    cache = Shelf()
     private = Scripted("After methadone you may not park [1].", understand)
-    WAYS[way](kept(private, shelf, config), history=PRIVATE, filter=A)
-    assert shelf == {}
-    other = WAYS[way](kept(Scripted(understand=understand), shelf, config), history=[Exchange("Hi", "Hi.")], filter=A)
-    assert "methadone" not in other.text
-    # And what is kept without a conversation answers none.
-    kept(Scripted("Kept [1].", {"question": "Q?"}), shelf, config).answer(PARKING, filter=A)
-    assert (
-        WAYS[way](kept(Scripted(understand=understand), shelf, config), history=PRIVATE, filter=A).text != "Kept [1]."
-    )
+    for _ in range(2):
+        WAYS[way](kept(private, cache), history=PRIVATE, filter=A)
+    assert (len(private.prompts("answer")), len(cache)) == (1, 1)
+    for history in ([], [Exchange("Hi", "Hi.")], [*PRIVATE, Exchange("Hi", "Hi.")]):
+        other = WAYS[way](kept(Scripted(understand=understand), cache), history=history, filter=A)
+        assert "methadone" not in other.text
 
 
-@pytest.mark.parametrize("understand", [{"question": "Is parking free?"}, {"question": None}], ids=str)
-def test_an_answer_given_in_a_conversation_is_never_kept(understand):
-    shelf = Shelf()
-    kept(Scripted(understand=understand), shelf).answer("Is parking free?", history=PRIVATE, filter=A)
-    assert shelf == {}
-    kept(Scripted("Free [1]."), shelf).answer("Is parking free?", filter=A)
-    answer = kept(Scripted(understand=understand), shelf).answer("Is parking free?", history=PRIVATE, filter=A)
-    assert answer.text == "Free [1]."
+def test_another_citation_in_the_conversation_is_another_conversation():
+    cache = Shelf()
+    for cited in ((), (Hit(Chunk("lab#0", "lab", TEXTS["lab"][1])),)):
+        history = [Exchange("When?", "Before nine.", cited)]
+        kept(Scripted(), cache, AnswerConfig(rewrite="off")).answer(PARKING, history=history, filter=A)
+    assert len(cache) == 2
 
 
 def test_a_failing_cache_costs_no_answer():
@@ -312,8 +295,3 @@ def test_a_kept_answer_is_only_read_while_its_labels_are_free():
     recalled = ["recall" in [step.name for step in answer.steps] for answer in (*again, followed)]
     assert recalled == [True, False, False]
     assert [answer.context.citations[0].label for answer in (first, *again, followed)] == ["1", "1", "3", "1"]
-
-
-def test_what_can_not_work_is_refused():
-    with pytest.raises(ConfigError, match=r"cache must be an object with get\(key\) and set\(key, entry\)"):
-        AnswerChain.from_index(hospital(), Scripted(), KEYWORDS, cache=[])

@@ -69,7 +69,7 @@ def test_a_refused_answer_is_refused_from_the_cache_too():
         set = dict.__setitem__
 
     model = Scripted("Take 20 mg [1].")
-    made = replace(chain(model, AnswerConfig(forbidden=DOSE)), cache=Kept())
+    made = replace(chain(model, AnswerConfig(forbidden=DOSE)), cache=Kept(), cache_scope="all")
     first, second = (made.answer("Is parking free?", filter=A) for _ in range(2))
     assert first.text == second.text == "I can't give advice on that."
     assert second.steps[0].name == "recall"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chain_parts import KEYWORDS, Scripted, chain
+from chain_parts import Scripted, chain
 from ctxassembly import AssemblyConfig, Chunk, ConfigError, MemoryIndex, Share, TokenBudget
 from ctxassembly.answering import AnswerConfig, Exchange, Mode
 from ctxassembly.tokens.counter import counter_for
@@ -76,21 +76,6 @@ def test_a_question_that_fills_the_window_is_one_clear_error():
     budget = TokenBudget(window=1_000, system=50, query=50, conversation=0, generation=100, buffer=64)
     with pytest.raises(ConfigError, match=r"TokenBudget\.window must be more than the zones take together"):
         asked(budget, question=QUESTION * 200)
-
-
-def test_a_follow_up_that_was_understood_without_all_of_the_conversation_is_not_looked_up_in_the_cache():
-    class Kept(dict):
-        set = dict.__setitem__
-
-    budget = TokenBudget(window=700, system=0, query=0, conversation=0, generation=50, buffer=64, context_cap=None)
-    assembly = AssemblyConfig(max_tokens=budget)
-    config = AnswerConfig(modes=SHORT, rewrite="auto")
-    made = replace(chain(Scripted(), config, index=PARKING, assembly=assembly, retrieval=KEYWORDS), cache=Kept())
-    made.answer(QUESTION)
-    assert [step.name for step in made.answer(QUESTION).steps] == ["recall", "answer"]
-    follow_up = replace(made, model=Scripted(understand={"question": None}))
-    assert "recall" not in [step.name for step in follow_up.answer(QUESTION, history=HISTORY).steps]
-    assert "recall" in [step.name for step in follow_up.answer(QUESTION, history=[Exchange("a", "b")]).steps]
 
 
 class Sized(Scripted):

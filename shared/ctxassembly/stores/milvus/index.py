@@ -102,13 +102,6 @@ class MilvusIndex(SparseIndex):
             self.client.load_collection(name)
 
     @property
-    def place(self) -> tuple[str, ...]:
-        """The server, or the file, its database, and the collection: equal for two over the same chunks."""
-        config = getattr(self.client, "_config", None)
-        uri, database = getattr(config, "uri", None), getattr(config, "db_name", "")
-        return str(uri or id(self.client)), str(database), self.layout.collection
-
-    @property
     def _engine(self) -> MilvusEngine:
         return MilvusEngine(self.client, self.layout, self.keys)
 

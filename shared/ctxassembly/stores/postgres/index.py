@@ -9,7 +9,7 @@ from dataclasses import fields as dataclass_fields
 from functools import partial
 from typing import Any, Literal, overload
 
-from sqlalchemy import Row, make_url
+from sqlalchemy import Row
 
 from ctxassembly.cached_property import cached_property
 from ctxassembly.concurrency import to_async
@@ -313,11 +313,6 @@ class PostgresIndex:
             ConfigError: it has another form.
         """
         return replace(self, filters=(*(self.filters or ()), *(() if filter is None else (filter,))))
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        """The database, with the user, who may see only some rows, and the table: equal for two over the same rows."""
-        return make_url(self.server.url).render_as_string(hide_password=True), self.table.schema, self.table.name
 
     # Notes of a model
 

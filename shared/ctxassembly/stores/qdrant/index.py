@@ -91,14 +91,6 @@ class QdrantIndex(SparseIndex):
         return index
 
     @property
-    def place(self) -> tuple[str, ...]:
-        """The server, or this client if it has none, and the collection: equal for two over the same chunks."""
-        options = getattr(self.client, "init_options", {})
-        names = (options.get(name) for name in ("url", "location", "path", "host"))
-        server = next((name for name in names if name and name != ":memory:"), id(self.client))
-        return str(server), str(options.get("port")), self.layout.collection
-
-    @property
     def _engine(self) -> QdrantEngine:
         return QdrantEngine(self.client, self.layout, self.keys)
 
