@@ -20,7 +20,7 @@ from langchain_core.runnables.utils import AnyConfigurableField
 from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.assembly.expansion.access import HIDDEN_FILTER, neighbor_warnings
+from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.selection.supplement import SupplementInput, supplement_from_retrieval
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
 from ctxassembly.config.hints import check_store, checked_model, hint_for_documents, setting_lines
@@ -49,8 +49,7 @@ CONTEXT_RUN = "ContextAssembler.as_context"
 EVENT = "context_assembled"
 """The custom event that carries citations and trace to callbacks and `astream_events`."""
 
-FILTER_CALL = "ContextAssembler(filter={'tenant': tenant}) or ContextAssembler(neighbors='unfiltered')"
-OTHER_STORE = "The search has no filter, but adjacent chunks come from another store"
+FILTER_CALL = "ContextAssembler(filter={'tenant': tenant})"
 QUERY_KEYS = ("question", "input")
 """The keys under which chains pass the user's question, if none is named "query"."""
 INPUT_FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...', 'supplement': '...'}"
@@ -197,7 +196,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         llm = text_model(self.llm, lambda: spans.config)
         context = assemble(**arguments, llm=llm, on_stage=spans.on_stage)
         result = _Result.build(transform, has_listeners(config), context)
-        self._issue_warnings(context, search)
+        self._issue_warnings(context)
         if result.event is not None:
             dispatch_custom_event(EVENT, result.event, config=config)
         return result.output
@@ -215,7 +214,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         arguments = self._arguments(inputs, search)
         llm = async_text_model(self.llm, lambda: spans.config)
         result = await assemble_as(build, **arguments, llm=llm, on_stage=spans.aon_stage)
-        self._issue_warnings(result.context, search)
+        self._issue_warnings(result.context)
         if result.event is not None:
             await adispatch_custom_event(EVENT, result.event, config=config)
         return result.output
@@ -308,13 +307,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     ) -> list[Document]:
         return await self._aassemble_as(documents_from, inputs, config, search)
 
-    def _issue_warnings(self, context: Context, search: VisibleSearch | None) -> None:
+    def _issue_warnings(self, context: Context) -> None:
         """Issue the warnings that `context` requires, once."""
-        fact: str | None = HIDDEN_FILTER
-        if search is not None and search.has_no_filter:
-            # Warn only if neighbors were left out: to the owner of a single tenant it makes no difference.
-            fact = OTHER_STORE if context.trace.unscoped else None
-        self._warnings.warn(*neighbor_warnings(context.trace, FILTER_CALL, fact), key=type(self.store))
+        self._warnings.warn(*neighbor_warnings(context.trace, FILTER_CALL), key=type(self.store))
 
     def _read_inputs(self, inputs: Any) -> dict[str, Any]:
         """Return hits, query and supplement, from either form of input. The engine checks the supplement."""

@@ -79,7 +79,7 @@ class AssembledNodes(NamedTuple):
         return self
 
 
-FILTER_CALL = "ContextAssemblyPostprocessor(filter=filters) or ContextAssemblyPostprocessor(neighbors='unfiltered')"
+FILTER_CALL = "ContextAssemblyPostprocessor(filter=filters)"
 
 T = TypeVar("T")
 

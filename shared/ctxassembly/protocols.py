@@ -73,11 +73,10 @@ class Store(Protocol):
     A store may have further attributes:
 
     - `holds_filter` describes how the caller's search filters. True: every returned chunk has passed the filter.
-      False: the search has no filter. None, or no attribute: unknown.
+      False: the search has no filter. None, or no attribute: unknown, so a neighbor must have its hit's metadata.
     - `finds_offsets` is True if the store supports references with `around_offset`. Other stores never receive any.
     - `finds_titles` is True if it supports references with `named_in`. Such references are only sent if no filter is
       needed or the store applies it (`holds_filter`).
-    - `place` and `filters` are as in `Index`, for a cache of answers.
     - `remedies` maps problems to the line that fixes them, for warnings: "place" (hits have no position in their
       document), "answer" (the store has no neighbors of the hits), "method" (`fetch` raises NotImplementedError). Any
       may be left out.
@@ -237,9 +236,8 @@ class Index(Protocol):
     It may also be a store of neighbors. `holds_filter` and `finds_offsets` are then as in `Store`. If it stores chunks,
     it has `add(chunks, vectors=None, embed=None, *, progress=True)`, with the rules of `PostgresIndex.add`.
 
-    A cache of answers must know which filters an index applies by itself. `place` identifies the location of its
-    chunks, as a string or a tuple of strings, and is equal for two indexes over the same chunks; `filters` is a tuple
-    of the filters that the index applies, or None.
+    `filters`, if it has them, is a tuple of the filters that the index applies by itself, or None: they are part of the
+    key of a cached answer.
     """
 
     def find_terms(self, request: FindTerms) -> QueryVocabulary:

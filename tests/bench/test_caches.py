@@ -11,7 +11,8 @@ import ctxassembly
 from ctxassembly.assembly.rendering import render
 from ctxassembly.assembly.scoring import features
 from ctxassembly.assembly.selection import repeated_sentences
-from ctxassembly.data.metadata_keys import CACHE_SIZE, MAX_NAME_CHARS, key_category, normalize_key
+from ctxassembly.data.chunks import section_of
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.tokens.counter import TokenCounter, counter_for
 from scenario import ENCODING
 from speed.caches import MIB, caches_table, grown, held, looks
@@ -23,8 +24,6 @@ BOUNDS = {
     "ctxassembly.assembly.selection.repeated_sentences._FINGERPRINTS": 2 * SMALL,
     "ctxassembly.assembly.rendering.render._REPLACEMENTS": 2 * SMALL,
     "ctxassembly.tokens.counter._tiktoken_counter": 6 * SMALL,
-    "ctxassembly.data.metadata_keys.key_category": 2 * MIB,
-    "ctxassembly.data.metadata_keys.normalize_key": 2 * MIB,
     "ctxassembly.data.chunks._is_section_key": 2 * MIB,
     "ctxassembly.text.words._patterns": MIB // 10,
     "ctxassembly.wording.lookalikes._table": MIB // 4,
@@ -55,17 +54,15 @@ def test_ever_new_texts_and_keys_fill_what_is_bounded_and_nothing_else(small: To
 
 def test_long_names_are_not_remembered() -> None:
     def remembered() -> int:
-        sizes = held()
-        return sum(sizes[f"ctxassembly.data.metadata_keys.{name}"] for name in ("key_category", "normalize_key"))
+        return held()["ctxassembly.data.chunks._is_section_key"]
 
     before = remembered()
     for number in range(20):
-        key_category(f"{number}" + "x" * 1_000_000)
-        normalize_key(f"{number}" + "x" * 1_000_000)
-    assert remembered() - before < MIB
-    for number in range(2 * CACHE_SIZE):
-        key_category(f"{number}".rjust(MAX_NAME_CHARS, "x"))
-    assert remembered() - before < 8 * MIB
+        section_of({f"{number}" + "x" * 1_000_000: "a"}, MetadataKeys())
+    assert remembered() == before
+    for number in range(10_000):
+        section_of({f"{number}".rjust(40, "x"): "a"}, MetadataKeys())
+    assert remembered() - before < 2 * MIB
 
 
 def test_each_cache_stands_in_the_table_with_its_bound() -> None:

@@ -116,8 +116,8 @@ def of_pages() -> str | None:
     return diagnose(hits, KEYS, {hit.document_id: [hit.id] for hit in hits})
 
 
-def of_filter(*unscoped: str, fact: str = "The filter can't be seen") -> Warning | None:
-    return neighbor_warnings(SimpleNamespace(unscoped=unscoped, missing=None), "filter()", fact)[0]  # type: ignore[arg-type]
+def of_filter(*unscoped: str) -> Warning | None:
+    return neighbor_warnings(SimpleNamespace(unscoped=unscoped, missing=None), "filter()")[0]  # type: ignore[arg-type]
 
 
 MAKERS: dict[str, Callable[[], str | Warning | None]] = {
@@ -132,8 +132,7 @@ MAKERS: dict[str, Callable[[], str | Warning | None]] = {
     "not even the hit": lambda: diagnose([chunk(0, index=0), chunk(0, index=10**30, id="b")], KEYS, {}),
     "failed": lambda: describe_problem("failed", f"The store failed ({LONG})"),
     "pages": of_pages,
-    "filter": lambda: of_filter(LONG, LONG),
-    "reason of the filter": lambda: of_filter(fact=LONG),
+    "filter": lambda: of_filter(*[LONG] * 9),
     "window": lambda: window_warning(SimpleNamespace(model_name=LONG, profile={"max_input_tokens": 10}), 10**30),
 }
 

@@ -107,9 +107,10 @@ class AssemblyConfig:
     best hit's score times this factor, once per step. The score is reported and decides nothing."""
     neighbors: Neighbors = "auto"
     """The access control for neighbors, which are fetched without the search and its filter. "auto" applies the filter
-    if it is known (see `Store`). If it isn't, a neighbor must match its hit on all metadata except the keys that vary
-    within a document, and the trace lists the keys on which excluded neighbors differ. "filtered" raises an error if no
-    filter is known. "unfiltered" declares that every caller may read everything in the store."""
+    that is given (`filter=` of an adapter, `with_filter` of an index). Without one, a neighbor must equal its hit under
+    all metadata keys but places such as `page`, what tools write for each chunk such as `section`, and `varying_keys`;
+    the trace names the keys that kept neighbors out. "filtered" raises an error if no filter is given. "unfiltered"
+    declares that every caller may read everything in the store."""
     varying_keys: tuple[str, ...] = ()
     """Your own metadata keys that differ between chunks of one document, such as a line number. Neighbors may differ
     from their hit in these keys. Give whole keys, dotted paths or their last parts. Never list a key that you filter

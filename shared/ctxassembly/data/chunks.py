@@ -19,9 +19,10 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from ctxassembly.data.metadata_keys import MetadataKeys, cache_by_name, normalize_key
+from ctxassembly.data.metadata_keys import MetadataKeys, normalize_key
 from ctxassembly.safe_repr import to_id, to_text
 
 Span = tuple[int, int]
@@ -188,6 +189,8 @@ def has_flag(chunk: Chunk, flag: ChunkFlag, keys: MetadataKeys) -> bool:
     return value is True or (to_text(value) or "").lower() in ("true", "1")
 
 
+_MAX_NAME_CHARS = 40
+"""More than any name below has; longer names aren't remembered."""
 _SECTION_KEYS = re.compile(
     r"""
     page(_label|_number|_name|_no|_num|_index|_idx)?|slide(_number|_no|_index)?|sheet(_name)?
@@ -217,7 +220,7 @@ def section_of(metadata: Mapping[str, Any], keys: MetadataKeys) -> SectionKey:
     found |= {
         name: value
         for name, value in metadata.items()
-        if type(value) in _PLAIN_TYPES and type(name) is str and _is_section_key(name)
+        if type(value) in _PLAIN_TYPES and type(name) is str and len(name) <= _MAX_NAME_CHARS and _is_section_key(name)
     }
     return tuple(sorted(found.items()))
 
@@ -232,7 +235,7 @@ def origin_of(metadata: Mapping[str, Any], keys: MetadataKeys) -> ChunkOrigin | 
     return ChunkOrigin(part, lookup_id=to_id(lookup_id)) if part or lookup_id is not None else None
 
 
-@cache_by_name
+@lru_cache(maxsize=4096)
 def _is_section_key(key: str) -> bool:
     return _SECTION_KEYS.fullmatch(normalize_key(key)) is not None
 

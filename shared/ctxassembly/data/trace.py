@@ -119,8 +119,8 @@ class Trace:
     """What hits or store lack for neighbors and joining, one problem per line, with the code that fixes it; also among
     the `notes`. None if nothing is missing."""
     unscoped: tuple[str, ...] | None = None
-    """Set if neighbors were fetched and the caller's filter was unknown: the keys in which excluded neighbors differed
-    from their hits, maybe none. None if the filter was known or not needed."""
+    """Set if neighbors were fetched and no filter was given: the keys in which neighbors that were left out differ from
+    their hits, maybe none. None if there was a filter, or none was needed."""
     token_count: int = 0
     max_tokens: int = 0
     character_count: int = 0

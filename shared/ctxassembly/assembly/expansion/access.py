@@ -1,73 +1,64 @@
-"""Chunks that a caller may read: where the filter is unknown, a neighbor has to agree with its hit on metadata.
+"""Chunks that a caller may read: without a filter, a neighbor has to share its hit's metadata.
 
-A search is filtered by the metadata of a tenant, an access group or a version, and a neighbor is fetched past that
-search. A known filter is part of the store's own query. An unknown one may be on any key, so a neighbor
-has to agree with its hit on every key but those that `varying_keys.py` knows to vary within a document: else another
-tenant's text could be read.
+A neighbor is fetched past the search that found its hit, so the filter of that search doesn't apply to it. One of three
+rules does:
 
-Metadata are compared leaf by leaf, so a tenant in a nested mapping counts. A key missing on one side is disagreement;
+1. There is a filter (`filter=`): the store applies it, and nothing here is asked.
+2. `neighbors="unfiltered"`: everybody may read everything. `neighbors="filtered"`: nothing runs without a filter.
+3. Neither: a neighbor must equal its hit under every metadata key, but for the names in `varying_keys.py`,
+   `AssemblyConfig.varying_keys`, and the caller's own names of places (`MetadataKeys`).
+
+Metadata are compared leaf by leaf, so a tenant in a nested mapping counts. A key missing on one side is a difference;
 None is as good as missing, since Chroma drops it. Lists are sets, as access lists are. A neighbor is compared with the
 hit itself, not with the chunk between: agreement in steps could drift from one tenant to the next.
 
-Over 63 pipelines of the field the rule wrongly leaves out 5 of 1,248 ordinary neighbors, and of 8,911 whose tenant,
-group, owner or publicity differs it lets none through. Whoever filters by a title, a section or a date has to give the
-filter: these vary within a document.
+Whoever filters by a title, a section or a page has to give the filter: these vary within a document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from itertools import islice
 from typing import Any
 
+from ctxassembly.assembly.expansion.varying_keys import VARYING_NUMBERS, VARYING_VALUES
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.metadata_keys import MAX_DEPTH, KeyCategory, is_known_word, is_number, key_category
+from ctxassembly.data.metadata_keys import MAX_DEPTH, is_number, normalize_key
 from ctxassembly.data.sanitize import Placeholder
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
-from ctxassembly.safe_repr import to_id
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.user_warnings import with_remedy
 
-FixedValues = frozenset[tuple[str, Hashable]]
+SharedValues = frozenset[tuple[str, Hashable]]
 """The values that chunks have to share, each with its path."""
-MAX_COMPARED = 8
-"""Hits that a chunk is compared with, to name the keys by which it differs from the nearest."""
-_SCALARS = frozenset((str, int, float, bool))
-_NAN = ("NaN",)
-_NUMBER_FIELDS = ("index", "start", "score", "row_number", "start_line")
-"""The particulars of `MetadataKeys` that are numbers."""
-_FIXED_FIELDS = ("source", "url", "page_base")
-"""The particulars that all chunks of a document share, and `page_base`, which is no key. All others may vary freely."""
-
-
-Signature = tuple[FixedValues, "float | None"]
-"""The metadata that the neighbors of a chunk have to share, and the number under `rank`, if it has one. A retriever
-writes that into its hits, so it may be missing on one side."""
 NearHit = tuple[int, Candidate]
 """A hit, and the steps from it to a chunk."""
+MAX_COMPARED = 8
+"""Hits that a chunk is compared with, to name the keys by which it differs from the nearest."""
+MAX_NAMED, MAX_KEY_CHARS = 3, 40
+"""Most keys that a warning names, and characters of each."""
+_SCALARS = frozenset((str, int, float, bool))
+_NAN = ("NaN",)
+_OWN_NUMBERS = ("index", "start", "score", "row_number", "start_line")
+_OWN_VALUES = ("title", "section", "headings", "sheet", "page", "keep_whole")
+"""The particulars of `MetadataKeys` whose values may vary, as numbers and freely, under whatever names they have."""
 
 
 class MetadataAccess:
-    """The judge of which chunks agree with a hit of their document, and the count of those that don't."""
+    """The judge of which chunks share the metadata of a hit of their document, and the count of those that don't."""
 
     def __init__(self, config: AssemblyConfig) -> None:
         keys = config.keys
-        self._own_categories: dict[str, KeyCategory] = {
-            key: "number" if name in _NUMBER_FIELDS else "document" if name in ("document_id", "lookup_id") else "free"
-            for name in (field.name for field in fields(keys))
-            if name not in _FIXED_FIELDS
-            for key in getattr(keys, name)
-            if key_category(key) == "fixed"
-        }
-        """The kinds of the caller's own keys, which the list of the field doesn't know."""
-        self._own_categories |= dict.fromkeys((*config.varying_keys, *config.summary_key), "free")
-        self._categories: dict[str, KeyCategory] = {}
-        self._signatures: dict[int, tuple[Chunk, Signature]] = {}
+        self._may_vary = {*config.varying_keys, *config.summary_key}
+        self._own_numbers = {key for name in _OWN_NUMBERS for key in getattr(keys, name)}
+        self._own_values = {key for name in _OWN_VALUES for key in getattr(keys, name)}
+        self._kinds: dict[str, str] = {}
+        self._shared: dict[int, tuple[Chunk, SharedValues]] = {}
         """By the `id` of the chunk. The chunk is kept with it, so that no other one gets the same."""
-        self._hit_signatures: dict[str, dict[FixedValues, set[float | None]]] = {}
+        self._hits: dict[str, set[SharedValues]] = {}
         self.differing_keys: dict[str, None] = {}
         """The keys by which chunks were left out, in the order in which they were met; an ordered set."""
         self.excluded_count = 0
@@ -76,115 +67,82 @@ class MetadataAccess:
     def add_hits(self, hits: Iterable[Chunk]) -> None:
         """Admit chunks that agree with any of `hits`, too."""
         for hit in hits:
-            fixed, rank = self.signature(hit)
-            self._hit_signatures.setdefault(hit.document_id, {}).setdefault(fixed, set()).add(rank)
+            self._hits.setdefault(hit.document_id, set()).add(self.shared_values(hit))
 
     def allows(self, chunk: Chunk) -> bool:
         """Return True if `chunk` agrees with any hit of its document; else it is counted as left out."""
-        hits = self._hit_signatures.get(chunk.document_id, {})
-        fixed, rank = self.signature(chunk)
-        ranks = hits.get(fixed)
-        if ranks is not None and (rank is None or None in ranks or rank in ranks):
+        hits = self._hits.get(chunk.document_id, ())
+        if (shared := self.shared_values(chunk)) in hits:
             return True
-        self._record_exclusion(fixed, hits)
+        self._record_exclusion(shared, hits)
         return False
 
     def filter_agreeing(self, chunk: Chunk, near: Sequence[NearHit]) -> list[NearHit]:
         """Return the hits in `near` that `chunk` agrees with. If there are none, it is counted as left out."""
-        fixed, rank = self.signature(chunk)
-        found: list[NearHit] = []
-        for steps, hit in near:
-            other, other_rank = self.signature(hit.chunk)
-            if fixed == other and (rank is None or other_rank is None or rank == other_rank):
-                found.append((steps, hit))
+        shared = self.shared_values(chunk)
+        found = [(steps, hit) for steps, hit in near if self.shared_values(hit.chunk) == shared]
         if not found:
-            self._record_exclusion(fixed, (self.signature(hit.chunk)[0] for _, hit in near))
+            self._record_exclusion(shared, (self.shared_values(hit.chunk) for _, hit in near))
         return found
 
-    def signature(self, chunk: Chunk) -> Signature:
+    def shared_values(self, chunk: Chunk) -> SharedValues:
         """Return the metadata that neighbors of `chunk` have to share with it."""
-        found = self._signatures.get(id(chunk))
+        found = self._shared.get(id(chunk))
         if found is None:
-            found = self._signatures[id(chunk)] = chunk, self._make_signature(chunk)
+            shared = dict[str, Hashable]()
+            self._collect(chunk.metadata, "", MAX_DEPTH, shared)
+            found = self._shared[id(chunk)] = chunk, frozenset(shared.items())
         return found[1]
 
-    def _record_exclusion(self, fixed: FixedValues, hits: Iterable[FixedValues]) -> None:
+    def _record_exclusion(self, shared: SharedValues, hits: Iterable[SharedValues]) -> None:
         self.excluded_count += 1
-        nearest = min((fixed ^ other for other in islice(hits, MAX_COMPARED)), key=len, default=FixedValues())
-        self.differing_keys |= dict.fromkeys(sorted({path for path, _ in nearest} or {"rank"}))
+        nearest = min((shared ^ other for other in islice(hits, MAX_COMPARED)), key=len, default=SharedValues())
+        self.differing_keys |= dict.fromkeys(sorted({path for path, _ in nearest}))
 
-    def _make_signature(self, chunk: Chunk) -> Signature:
-        fixed: dict[str, Hashable] = {}
-        special: dict[KeyCategory, Any] = {}
-        self._collect(chunk.metadata, "", MAX_DEPTH, chunk.document_id, fixed, special)
-        if "parent" in special and "element" not in special:
-            fixed |= special["parent"]
-        return frozenset(fixed.items()), special.get("rank")
-
-    def _collect(
-        self,
-        metadata: Mapping[Any, Any],
-        prefix: str,
-        depth: int,
-        document_id: str,
-        fixed: dict[str, Hashable],
-        special: dict[KeyCategory, Any],
-    ) -> None:
-        """Enter each value that has to be shared in `fixed`, by its path, and elements, parents and ranks in `special`.
-
-        None is as good as missing.
-        """
-        categories = self._categories
+    def _collect(self, metadata: Mapping[Any, Any], prefix: str, depth: int, shared: dict[str, Hashable]) -> None:
+        """Enter each value that has to be shared in `shared`, by its path."""
         for key, value in metadata.items():
             path = prefix + key if type(key) is str else f"{prefix}{key!r}"
-            kind = categories.get(path) or self._category(path, key)
+            kind = self._kinds.get(path) or self._kind(path, key)
             if type(value) in _SCALARS:  # nearly all are, and asking whether one is a Mapping takes its time
-                if kind == "fixed":
-                    fixed[path] = value if value == value else _NAN  # noqa: PLR0124 - NaN isn't itself
-                    continue
-            elif value is None:
+                if kind == "shared" or (kind == "number" and not is_number(value)):
+                    shared[path] = value if value == value else _NAN  # noqa: PLR0124 - NaN isn't itself
+            elif value is None:  # as good as missing
                 continue
             elif depth and isinstance(value, Mapping):
-                self._collect(value, f"{path}.", depth - 1, document_id, fixed, special)
-                continue
-            if kind == "free" or (kind == "number" and is_number(value)):
-                continue
-            if kind == "element" or (kind == "rank" and isinstance(value, (int, float))):
-                special[kind] = value
-            elif kind == "parent":
-                special.setdefault(kind, {})[path] = _to_hashable(value, MAX_DEPTH)
-            elif not (
-                (kind == "words" and is_known_word(key, value)) or (kind == "document" and to_id(value) == document_id)
-            ):
-                fixed[path] = _to_hashable(value, MAX_DEPTH)
+                self._collect(value, f"{path}.", depth - 1, shared)
+            elif kind == "shared" or (kind == "number" and not is_number(value)):
+                shared[path] = _to_hashable(value, MAX_DEPTH)
 
-    def _category(self, path: str, key: Any) -> KeyCategory:
-        kind = self._own_categories.get(path) or (
-            self._own_categories.get(key) or key_category(key) if type(key) is str else "fixed"
-        )
-        if kind == "fixed" and path.startswith("loc."):
-            kind = "number"
-        self._categories[path] = kind
+    def _kind(self, path: str, key: Any) -> str:
+        """Return whether the values under a key may vary ("free"), vary as numbers ("number"), or are "shared"."""
+        kind = "shared"
+        if type(key) is str:
+            names, name = {path, key}, normalize_key(key.rpartition(".")[2])
+            if name in VARYING_VALUES or names & self._may_vary:
+                kind = "free"
+            elif name in VARYING_NUMBERS or names & self._own_numbers:
+                kind = "number"
+            elif names & self._own_values:
+                kind = "free"
+        self._kinds[path] = kind
         return kind
 
 
-HIDDEN_FILTER = "The filter of the search can't be seen"
+def neighbor_warnings(trace: Trace, filter_line: str) -> tuple[Warning | None, ...]:
+    """Return the warnings of a run: neighbors were left out for want of a filter; hits or their store lack something.
 
-
-def neighbor_warnings(trace: Trace, call: str, fact: str | None = HIDDEN_FILTER) -> tuple[Warning | None, ...]:
-    """Return the warnings of a run whose filter an adapter couldn't see, or whose hits or their store lack something.
-
-    `call` is the line to write for the filter; without a `fact` nothing is said of it.
+    `filter_line` is the line that gives the adapter a filter.
     """
     joining = None if trace.missing is None else NothingToJoinWarning(trace.missing)
-    if trace.unscoped is None or fact is None:
+    if not trace.unscoped:
         return None, joining
-    excluded = f"; chunks with another {' or '.join(map(repr, trace.unscoped))} are left out" if trace.unscoped else ""
+    names = [safe_repr(key, MAX_KEY_CHARS) for key in trace.unscoped[:MAX_NAMED]]
     message = with_remedy(
-        f"{fact}{excluded}",
-        "Adjacent chunks are added only if their metadata matches; pass the filter, or 'unfiltered' if everybody may "
-        "read everything",
-        call,
+        f"Neighbors with another {' or '.join(names)} than their hit are left out, since no filter was given",
+        "Nobody else can tell whether the caller may read them",
+        f"{filter_line}; or AssemblyConfig(varying_keys=({', '.join(names)},)) if access doesn't depend on it; or "
+        "neighbors='unfiltered' if everybody may read everything",
     )
     return FilterNotSeenWarning(message), joining
 

@@ -170,7 +170,7 @@ def _separate_unstored(hits: Sequence[Chunk], fetched: FetchedChunks, config: As
             without_adjacency(own) if own is not hit and hit.document_id in contested else own
             for hit, own in zip(hits, separated, strict=True)
         ]
-    return [*disambiguate_documents(hits, lambda hit: MetadataAccess(config).signature(hit)[0])]
+    return [*disambiguate_documents(hits, lambda hit: MetadataAccess(config).shared_values(hit))]
 
 
 def _merge_linked_documents(hits: list[Chunk], fetched: FetchedChunks) -> list[Chunk]:

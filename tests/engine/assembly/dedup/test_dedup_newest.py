@@ -116,7 +116,8 @@ def test_a_newer_neighbor_takes_a_hits_place():
     a, b = [words_of("C", n) for n in range(3)], [words_of("D", n) for n in range(3)]
     old = replace(a[1], text=OLD.text, metadata=OLD.metadata)
     new = replace(b[2], text=NEW.text, metadata=NEW.metadata)
-    context = assemble(hits_of([old, b[1]]), NEWEST, store=MemoryStore([a[0], old, a[2], *b[:2], new]))
+    config = replace(NEWEST, neighbors="unfiltered")  # another version's text is no neighbor otherwise
+    context = assemble(hits_of([old, b[1]]), config, store=MemoryStore([a[0], old, a[2], *b[:2], new]))
     assert decision(context, "C1").because_of == "D2"
     assert (decision(context, "D2").outcome, decision(context, "D2").reason) == ("kept", "neighbor")
     assert standing(context) == ["D0", "D1", "D2", "C0", "C2"]

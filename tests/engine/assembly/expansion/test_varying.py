@@ -1,85 +1,100 @@
+"""The keys under which a neighbor may differ from its hit without a filter, and those that keep it out."""
+
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
-from ctxassembly.data.metadata_keys import is_known_word, is_number, key_category, normalize_key
+from builders import hits_of, standing, words_of
+from ctxassembly import AssemblyConfig, MemoryStore, MetadataKeys, assemble
+from ctxassembly.assembly.expansion.varying_keys import VARYING_NUMBERS, VARYING_VALUES
 
-FIXED = """
+KEEPS_OUT = """
          tenant tenant_id tenantId org org_id organization organisation company customer customer_id client
     account     account_id workspace project owner owner_id user user_id userId oid oids team department role
     roles group groups     group_ids acl access access_level access_group permission permissions
     authorized_identities scope     visibility classification sensitivity clearance level namespace collection
-    _collection_name dataset kb_id source file_id     file_name folder session_id patient_id case_id region
-    status version is_latest is_public valid_from     valid_until effective_date expires_at tags labels
+    _collection_name dataset kb_id source source_id file_id file_name folder session_id patient_id case_id region
+    status version is_latest is_public valid_from     valid_until effective_date expires_at tags labels label
     segment order organizations from to language author doc_id document_id ref_doc_id url     chunk_tenant
     page_owner title_owner section_acl id_tenant index_name summary_group question_owner
-    row_level_security line_of_business split access_count user_count
+    row_level_security line_of_business split access_count user_count rank parent_id
+    category type tag content_type updated_at created_at content_hash file_hash revision my_summary questions_of
+""".split()  # noqa: SIM905 - a table to be read
+NUMBERS = """
+    page pages Page pageNumber page_no chunk_index chunkIndex chunk row start_index end-index seq_num line_start
+    sentence_idx token_count word_count col_end points score relevance_score split_idx_start _distance heading_level
+    category_depth start_char_idx end_char_idx total_word_count m.page @search.score
+""".split()  # noqa: SIM905 - a table to be read
+VALUES = """
+    id _id pk uuid chunk_id node_id point_id split_id chunk_hash page_label sheet title Header_1 h2 headings section
+    subsection section_id toc_title parent_headers doc_items text window original_text page_summary section_summary
+    prev_section_summary next_section_summary questions_this_excerpt_can_answer excerpt_keywords ingested_at timestamp
+    element_type chunk_type element_id keep_whole ctxassembly_title
 """.split()  # noqa: SIM905 - a table to be read
 
 
-@pytest.mark.parametrize("key", FIXED)
-def test_what_anybody_may_filter_by_does_not_vary(key: str):
-    assert key_category(key) == "fixed"
+def is_kept(hit: dict[Any, Any], neighbor: dict[Any, Any], **config: Any) -> bool:
+    chunks = [words_of("A", 0, metadata=hit), words_of("A", 1, metadata=neighbor)]
+    context = assemble(hits_of(chunks[:1]), AssemblyConfig(**config), store=MemoryStore(chunks))
+    kept = standing(context) == ["A0", "A1"]
+    assert bool(context.trace.unscoped) is not kept
+    return kept
 
 
-@pytest.mark.parametrize(
-    ("kind", "keys"),
-    [
-        ("number", "page pages Page pageNumber page_no chunk_index chunkIndex chunk row start_index end-index seq_num"),
-        ("number", "line_start sentence_idx token_count word_count col_end bbox points @search.score relevance_score"),
-        (
-            "number",
-            "split_idx_start _distance heading_level category_depth start_char_idx end_char_idx total_word_count",
-        ),
-        ("free", "id _id pk uuid chunk_id node_id point_id split_id chunk_hash content_hash page_label sheet title"),
-        ("free", "Header_1 h2 headings section subsection section_id toc_title parent_headers doc_items text window"),
-        (
-            "free",
-            "page_summary section_summary questions_this_excerpt_can_answer excerpt_keywords created_at timestamp",
-        ),
-        ("words", "category type element_type chunk_type tag content_type"),
-        ("rank", "rank _rank"),
-        ("element", "element_id elementId"),
-        ("parent", "parent_id parentId"),
-    ],
-)
-def test_what_tools_write_varies(kind: str, keys: str):
-    assert {key: key_category(key) for key in keys.split()} == dict.fromkeys(keys.split(), kind)
-    assert key_category("Header 1") == "free"
+@pytest.mark.parametrize("key", KEEPS_OUT)
+def test_what_anybody_may_filter_by_has_to_be_shared(key: str):
+    for one, two in (("a", "b"), (1, 2), (["a"], ["b"]), ("a", None)):
+        assert not is_kept({key: one}, {key: two})
+        assert not is_kept({key: two}, {key: one})
+    assert is_kept({key: "a"}, {key: "a"})
 
 
-def test_a_key_is_read_in_snake_case():
-    assert [
-        normalize_key(each) for each in ("pageNumber", "@search.reranker_score", "_id", "Header 2", "page-label")
-    ] == [
-        "page_number",
-        "reranker_score",
-        "id",
-        "header_2",
-        "page_label",
-    ]
+@pytest.mark.parametrize("key", NUMBERS)
+def test_places_vary_as_numbers(key: str):
+    for one, two in ((1, 2), (1.5, "2"), ("-7.25", [1, [2, "3"]]), (1, None), (1, [])):
+        assert is_kept({key: one}, {key: two})
+    for value in ("tenant-a", True, "7a", "1" * 16, [1, "x"]):
+        assert not is_kept({key: value}, {key: 1})
+        assert is_kept({key: value}, {key: value})
 
 
-def test_numbers_are_told_however_they_are_kept():
-    assert all(map(is_number, (7, 7.5, "7", "-7.25", [1, [2, "3"]], (0.1,), [])))
-    deep: list[object] = []
-    deep.append(deep)
-    assert not any(map(is_number, (True, "a", "7a", "", "1" * 16, None, [1, "x"], {1: 2}, deep)))
+@pytest.mark.parametrize("key", VALUES)
+def test_what_tools_write_for_each_chunk_varies_freely(key: str):
+    for one, two in (("a", "b"), (["a"], "b"), (True, False), ("a", None)):
+        assert is_kept({key: one}, {key: two})
 
 
-def test_words_are_those_of_the_tools():
-    assert all(
-        is_known_word("category", each) for each in ("NarrativeText", "Title", "ListItem", "section_header", "Table")
-    )
-    assert is_known_word("tag", "h2")
-    assert is_known_word("content_type", "functions_classes")
-    assert not any(is_known_word("category", each) for each in ("secret", "internal", None, 7, ["Title"]))
-    assert not is_known_word("tag", "confidential")
-    assert not is_known_word("content_type", "Title")
+def test_a_name_is_the_last_part_of_a_path_in_snake_case():
+    assert is_kept({"Header 1": "a", "loc": {"pageNumber": 1}}, {"Header 1": "b", "loc": {"pageNumber": 2}})
+    assert is_kept({"a.b.page": 1}, {"a.b.page": 2})
+    assert not is_kept({"page.tenant": 1}, {"page.tenant": 2})
+    assert not is_kept({"page": {"tenant": 1}}, {"page": {"tenant": 2}})
+    assert not is_kept({"x" * 300 + "Page": 1}, {"x" * 300 + "Page": 2})
 
 
-def test_a_name_too_long_to_be_remembered_is_read_as_any_other():
-    assert key_category("_" * 300 + "page") == key_category("page") == "number"
-    assert normalize_key("x" * 300 + "Page") == "x" * 300 + "_page"
-    assert is_known_word("category", "Title")
-    assert not is_known_word("category", "Title" * 1_000_000)
+def test_the_callers_names_of_places_vary_but_never_those_of_documents_and_versions():
+    places = {"index": 1, "start": 1, "score": 1, "row_number": 1, "start_line": 1}
+    places |= dict.fromkeys(("title", "section", "headings", "sheet", "page"), "a")
+    for name, one in places.items():
+        two = 2 if one == 1 else "b"
+        assert not is_kept({"own": one}, {"own": two})
+        assert is_kept({"own": one}, {"own": two}, keys=MetadataKeys(**{name: "own"}))
+    assert not is_kept({"own": "a"}, {"own": "b"}, keys=MetadataKeys(index="own"))
+    for name in ("source", "url", "updated_at", "content_hash"):
+        assert not is_kept({"own": "a"}, {"own": "b"}, keys=MetadataKeys(**{name: "own"}))
+    assert is_kept({"own_summary": "a"}, {"own_summary": "b"}, summary_key="own_summary")
+
+
+def test_the_caller_adds_keys():
+    assert is_kept({"category": "Title"}, {"category": "Text"}, varying_keys=("category",))
+    assert is_kept({"chunk": "1a"}, {"chunk": "1b"}, varying_keys=("chunk",))
+    assert is_kept({"loc": {"from": 1}}, {"loc": {"from": 9}}, varying_keys=("loc.from",))
+    assert not is_kept({"a": {"from": 1}}, {"a": {"from": 9}}, varying_keys=("loc.from",))
+
+
+def test_the_sets_have_each_name_as_it_is_compared_and_none_in_both():
+    assert not VARYING_NUMBERS & VARYING_VALUES
+    for name in (VARYING_NUMBERS | VARYING_VALUES) - {"no_neighbors"}:  # with which none are fetched
+        assert is_kept({name: 1}, {name: 2}), name
