@@ -40,7 +40,7 @@ from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
 from langchain_ctxassembly.convert.documents import documents_from, read_documents
 from langchain_ctxassembly.convert.models import async_text_model, text_model
-from langchain_ctxassembly.search import VisibleSearch, restrict_store
+from langchain_ctxassembly.search import SearchFilter, apply_filter, restrict_store
 from langchain_ctxassembly.spans import Spans, has_listeners
 
 T = TypeVar("T")
@@ -86,15 +86,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     - Models, all optional: `embeddings`, `llm`, `scorer`.
     - Conversations: `conversation`.
 
-    **Filters.** The store fetches neighbors past the filter of the search that found the documents. So they must pass
-    `filter`, and the filter of `store`. In a `ContextAssemblyRetriever` they must also pass the filter of its search.
-    Behind a pipe the assembler can't see the search: without a `filter`, a neighbor must match its hit's metadata (but
-    for what varies within a document), and the first run gives a `FilterNotSeenWarning`. With one tenant, write
-    `neighbors="unfiltered"`.
-
-    A search without a filter clears only neighbors from its own vector store (the same object, table or collection).
-    Neighbors from another store must match their hit's metadata: the search may be in the collection of one tenant,
-    and the store may hold everybody's. The first run that leaves some out warns.
+    **Filters.** The store fetches neighbors past the search that found the documents. So they must pass the filter of
+    the call (`invoke(documents, filter=...)`, `bind(filter=...)`, `as_context(filter=...)`), the assembler's `filter`,
+    and the `store`'s, whichever are given. In a `ContextAssemblyRetriever` they must also pass the filter of a vector
+    store's retriever that is directly inside. Without any filter, a neighbor must equal its hit under all metadata keys
+    but those that vary within a document; the first run that leaves some out gives a `FilterNotSeenWarning`, which
+    names the keys and the line to write. With one tenant, write `neighbors="unfiltered"`.
     """
 
     config: InstanceOf[AssemblyConfig] = Field(default_factory=AssemblyConfig)
@@ -137,7 +134,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             raise ConfigError.missing("embeddings", "dedup='semantic'", "embeddings", "dedup='near'")
         check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
         check_scorer(self.scorer)
-        restrict_store(self.store, self.filter, None)
+        restrict_store(self.store, self.filter)
         self._warnings.warn(window_warning(self.llm, self.config.token_limit), key="window")
         return self
 
@@ -155,9 +152,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         """Async version of `invoke`."""
         return await self._acall_with_config(self._aassemble_documents, input, config, **kwargs)
 
-    def as_context(
-        self, *, config: RunnableConfig | None = None, search: VisibleSearch | None = None
-    ) -> Runnable[Any, Context]:
+    def as_context(self, *, config: RunnableConfig | None = None, filter: Any = None) -> Runnable[Any, Context]:
         """Return a runnable with the same inputs that gives the `Context`, whose `str()` is its text.
 
         For the state of a LangGraph graph, write `as_context() | Context.to_dict`, and restore the context by
@@ -166,33 +161,36 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         The checkpointer can: `InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[Context]))`; under
         LANGGRAPH_STRICT_MSGPACK, so does the annotation `context: Context` of the state.
 
-        `config` holds for its runs; after a `with_config` it is that one's config. `search` is the search that found
-        the documents, None if unknown.
+        `config` holds for its runs; after a `with_config` it is that one's config. Neighbors must pass `filter`, too,
+        in the form of the assembler's own.
         """
-        run, arun = partial(self.assemble_context, search=search), partial(self.aassemble_context, search=search)
+        run, arun = partial(self.assemble_context, filter=filter), partial(self.aassemble_context, filter=filter)
         return _with_config(RunnableLambda(run, arun, name=CONTEXT_RUN), config)
 
-    def assemble_context(self, inputs: Any, config: RunnableConfig, search: VisibleSearch | None = None) -> Context:
-        """Return the context of `inputs`, in the run of `config`. `search` found them; None if it is unknown."""
-        return self._assemble_as(_get_context, inputs, config, search)
+    def assemble_context(
+        self, inputs: Any, config: RunnableConfig, search: SearchFilter | None = None, filter: Any = None
+    ) -> Context:
+        """Return the context of `inputs`, in the run of `config`. Neighbors pass the filters of search and call."""
+        return self._assemble_as(_get_context, inputs, config, search, filter)
 
     async def aassemble_context(
-        self, inputs: Any, config: RunnableConfig, search: VisibleSearch | None = None
+        self, inputs: Any, config: RunnableConfig, search: SearchFilter | None = None, filter: Any = None
     ) -> Context:
         """Async version of `assemble_context`."""
-        return await self._aassemble_as(_get_context, inputs, config, search)
+        return await self._aassemble_as(_get_context, inputs, config, search, filter)
 
     def _assemble_as(
         self,
         transform: Callable[[ContextPayload], T],
         inputs: Any,
         config: RunnableConfig,
-        search: VisibleSearch | None,
+        search: SearchFilter | None,
+        filter: Any,
     ) -> T:
         """Return `transform` of the context of `inputs`, after issuing its warnings and its event."""
         AssemblyServices(self.store)  # refuse a store with afetch alone here: `neighbor_store` may hide it
         spans = Spans(config)
-        arguments = self._arguments(inputs, search)
+        arguments = self._arguments(inputs, search, filter)
         llm = text_model(self.llm, lambda: spans.config)
         context = assemble(**arguments, llm=llm, on_stage=spans.on_stage)
         result = _Result.build(transform, has_listeners(config), context)
@@ -206,12 +204,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         transform: Callable[[ContextPayload], T],
         inputs: Any,
         config: RunnableConfig,
-        search: VisibleSearch | None,
+        search: SearchFilter | None,
+        filter: Any,
     ) -> T:
         """Async version of `_assemble_as`."""
         spans = Spans(config)
         build = partial(_Result.build, transform, has_listeners(config))
-        arguments = self._arguments(inputs, search)
+        arguments = self._arguments(inputs, search, filter)
         llm = async_text_model(self.llm, lambda: spans.config)
         result = await assemble_as(build, **arguments, llm=llm, on_stage=spans.aon_stage)
         self._issue_warnings(result.context)
@@ -219,12 +218,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             await adispatch_custom_event(EVENT, result.event, config=config)
         return result.output
 
-    def _arguments(self, inputs: Any, search: VisibleSearch | None) -> dict[str, Any]:
+    def _arguments(self, inputs: Any, search: SearchFilter | None, filter: Any) -> dict[str, Any]:
         """Return the arguments of `assemble` that its sync and async forms share."""
         return {
             **self._read_inputs(inputs),
             "config": self.effective_config,
-            "store": self.neighbor_store(search),
+            "store": self.neighbor_store(search, filter),
             "embeddings": self.embeddings,
             "scorer": self.scorer,
             "transform_fetched": self.transform_fetched,
@@ -245,14 +244,15 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         names = ("effective_config", "transform_fetched", "embeddings", "llm", "scorer")
         return {name: getattr(self, name) for name in names}
 
-    def neighbor_store(self, search: VisibleSearch | None) -> Any:
-        """Return the store of neighbors, filtered by `filter` and by the filter of `search`.
+    def neighbor_store(self, search: SearchFilter | None, filter: Any = None) -> Any:
+        """Return the store of neighbors under all filters: `filter` of the call, the assembler's, and the search's.
 
         Raises:
             ConfigError: a filter has a form that can't be applied.
         """
         is_unfiltered = (self.neighbors or self.config.neighbors) == "unfiltered"
-        return restrict_store(with_keys(self.store, self.config.keys), self.filter, None if is_unfiltered else search)
+        own = restrict_store(with_keys(self.store, self.config.keys), self.filter, None if is_unfiltered else search)
+        return apply_filter(own, filter, getattr(self.store, "vectorstore", None))
 
     @override
     def configurable_fields(self, **kwargs: AnyConfigurableField) -> ConfigurableFields:
@@ -294,18 +294,20 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         inputs: Any,
         run_manager: Any,  # noqa: ARG002
         config: RunnableConfig,
-        search: VisibleSearch | None = None,
+        search: SearchFilter | None = None,
+        filter: Any = None,
     ) -> list[Document]:
-        return self._assemble_as(documents_from, inputs, config, search)
+        return self._assemble_as(documents_from, inputs, config, search, filter)
 
     async def _aassemble_documents(
         self,
         inputs: Any,
         run_manager: Any,  # noqa: ARG002
         config: RunnableConfig,
-        search: VisibleSearch | None = None,
+        search: SearchFilter | None = None,
+        filter: Any = None,
     ) -> list[Document]:
-        return await self._aassemble_as(documents_from, inputs, config, search)
+        return await self._aassemble_as(documents_from, inputs, config, search, filter)
 
     def _issue_warnings(self, context: Context) -> None:
         """Issue the warnings that `context` requires, once."""
@@ -354,16 +356,18 @@ def _with_config(runnable: Runnable[Any, Context], config: RunnableConfig | None
     return runnable if config is None else runnable.with_config(config)
 
 
-def _as_context(configurable: Any, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
+def _as_context(
+    configurable: Any, *, config: RunnableConfig | None = None, filter: Any = None
+) -> Runnable[Any, Context]:
     """Return the same as `ContextAssembler.as_context`, with the assembler that the config of the call configures."""
 
-    def run(inputs: Any, config: RunnableConfig) -> Context:
+    def run(inputs: Any, config: RunnableConfig, filter: Any = filter) -> Context:
         assembler, config = configured_assembler(configurable, config)
-        return assembler.assemble_context(inputs, config)
+        return assembler.assemble_context(inputs, config, filter=filter)
 
-    async def arun(inputs: Any, config: RunnableConfig) -> Context:
+    async def arun(inputs: Any, config: RunnableConfig, filter: Any = filter) -> Context:
         assembler, config = configured_assembler(configurable, config)
-        return await assembler.aassemble_context(inputs, config)
+        return await assembler.aassemble_context(inputs, config, filter=filter)
 
     return _with_config(RunnableLambda(run, arun, name=CONTEXT_RUN), config)
 

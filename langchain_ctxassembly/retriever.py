@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import ensure_config, patch_config
-from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
+from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
@@ -25,16 +26,16 @@ from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.safe_repr import safe_repr
-from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
+from langchain_ctxassembly.assembler import CONTEXT_RUN, ContextAssembler, assembler_inputs
 from langchain_ctxassembly.search import (
     ScoredRetriever,
+    SearchFilter,
     SearchType,
-    VisibleSearch,
     ambient_config,
-    check_arguments,
-    current_search,
+    search_filter,
+    with_call_filter,
 )
-from langchain_ctxassembly.stores.vectorstore import NoNeighbors, make_neighbor_store
+from langchain_ctxassembly.stores.vectorstore import make_neighbor_store
 
 
 @checked_model(
@@ -56,16 +57,13 @@ class ContextAssemblyRetriever(BaseRetriever):
     >>> [document.page_content for document in retriever.invoke("May I drink?")]
     ['[1] Source: gastro.pdf\nDrink water.']
 
-    The filter of a search applies to the neighbors of its hits, too. It is read again at each call:
+    Over a vector store's retriever, the filter of the search applies to the neighbors of its hits, too: its
+    `search_kwargs["filter"]` at that moment, or in its place the filter of the call, `invoke(query, filter=...)`. A
+    filter that can't be applied to neighbors is an error, unless the store has its own filter.
 
-    - from a vector store's retriever, with the `search_kwargs` that it has at that moment. It may be wrapped any number
-      of times: `with_retry()`, `bind()`, `with_config()`, configurable fields and alternatives,
-      ContextualCompressionRetriever, MultiQueryRetriever;
-    - from the call: `invoke(query, filter=...)`.
-
-    Other retrievers (a lambda, an ensemble, your own class) hide their filter. Then neighbors must match their hit's
-    metadata, and the first run warns, as `ContextAssembler` describes it for a pipe. A filter that can't be applied to
-    neighbors is an error, unless the store has its own filter.
+    Any other retriever (with a retry, bound, an ensemble, a compressor, your own class) is asked as it is. Its filter
+    has to be given to the assembler: `ContextAssembler(filter=...)`. Without a filter, a neighbor must have its hit's
+    metadata, as `ContextAssembler` describes it.
 
     `supplement` is text that is in no document, such as facts from a graph or a database: text, a `Supplement`, or a
     function from the query to one of them or None. It becomes a separate document, as `documents_from` describes it.
@@ -106,8 +104,7 @@ class ContextAssemblyRetriever(BaseRetriever):
             config: as for `ContextAssembler`.
             store: the store of neighbors; None means the vector store itself, as `make_neighbor_store` describes it.
             search_type: as in `vectorstore.as_retriever()`; "mmr" has no scores.
-            search_kwargs: arguments of every search. A `filter` applies to neighbors, too. Other arguments that may
-                filter, such as `where_document` or `namespace`, need a `store` with its own filter.
+            search_kwargs: arguments of every search. A `filter` applies to neighbors, too.
             hits: the number of chunks to retrieve.
             k: the maximum number of labels to return; `hits` is the number of chunks to search for.
             supplement: as for the class.
@@ -136,28 +133,18 @@ class ContextAssemblyRetriever(BaseRetriever):
             raise ConfigError("assembler", allowed, assembler)
         assembler = assembler or ContextAssembler(**given)
         options = {"k": hits, **(search_kwargs or {})}
-        is_derived = assembler.store is None
-        if is_derived:
+        if assembler.store is None:
             neighbor_store = make_neighbor_store(vectorstore, assembler.config.keys)
             assembler = assembler.model_copy(update={"store": neighbor_store})
-        has_neighbors = is_derived and not isinstance(assembler.store, NoNeighbors)
-        should_reject_unknown = has_neighbors and assembler.effective_config.neighbors != "unfiltered"
-        if should_reject_unknown:
-            check_arguments(options)
         retriever = ScoredRetriever(
-            vectorstore=vectorstore,
-            search_type=search_type,
-            search_kwargs=options,
-            keys=assembler.config.keys,
-            should_reject_unknown=should_reject_unknown,
+            vectorstore=vectorstore, search_type=search_type, search_kwargs=options, keys=assembler.config.keys
         )
         return cls(retriever=retriever, assembler=assembler, k=k, supplement=supplement)
 
     @model_validator(mode="after")
     def _check_filter(self) -> Self:
         """Refuse a filter that no call could apply; each call reads the filter again."""
-        if isinstance(self.retriever, (VectorStoreRetriever, ScoredRetriever)):
-            self.assembler.neighbor_store(current_search(self.retriever))
+        self.assembler.neighbor_store(search_filter(self.retriever))
         return self
 
     @override
@@ -182,9 +169,7 @@ class ContextAssemblyRetriever(BaseRetriever):
         """
         config = self._context_config(config)
         search, documents = self._search(query, filter, config)
-        return self.assembler.as_context(search=search).invoke(
-            self._assembler_inputs(documents, query, conversation), config
-        )
+        return self._as_context(search).invoke(self._assembler_inputs(documents, query, conversation), config)
 
     async def acontext(
         self, query: str, *, filter: Any = None, conversation: Any = None, config: RunnableConfig | None = None
@@ -192,9 +177,12 @@ class ContextAssemblyRetriever(BaseRetriever):
         """Async version of `context`."""
         config = self._context_config(config)
         search, documents = await self._asearch(query, filter, config)
-        return await self.assembler.as_context(search=search).ainvoke(
-            self._assembler_inputs(documents, query, conversation), config
-        )
+        return await self._as_context(search).ainvoke(self._assembler_inputs(documents, query, conversation), config)
+
+    def _as_context(self, search: SearchFilter | None) -> Runnable[Any, Context]:
+        run = partial(self.assembler.assemble_context, search=search)
+        arun = partial(self.assembler.aassemble_context, search=search)
+        return RunnableLambda(run, arun, name=CONTEXT_RUN)
 
     @override
     def _get_relevant_documents(
@@ -236,34 +224,21 @@ class ContextAssemblyRetriever(BaseRetriever):
             )
         return ensure_config(config)
 
-    def _search(
-        self, query: str, condition: Any, config: RunnableConfig
-    ) -> tuple[VisibleSearch | None, list[Document]]:
+    def _search(self, query: str, condition: Any, config: RunnableConfig) -> tuple[SearchFilter | None, list[Document]]:
         check_query(query)
-        arguments = {} if condition is None else {"filter": condition}
+        arguments = with_call_filter(self.retriever, condition)
+        search = search_filter(self.retriever, arguments)  # read now: one that is set later doesn't apply to these hits
         with ambient_config(config):
-            search = self._visible_search(config, arguments)
             return search, self.retriever.invoke(query, config, **arguments)
 
     async def _asearch(
         self, query: str, condition: Any, config: RunnableConfig
-    ) -> tuple[VisibleSearch | None, list[Document]]:
+    ) -> tuple[SearchFilter | None, list[Document]]:
         check_query(query)
-        arguments = {} if condition is None else {"filter": condition}
+        arguments = with_call_filter(self.retriever, condition)
+        search = search_filter(self.retriever, arguments)  # read now: one that is set later doesn't apply to these hits
         with ambient_config(config):
-            search = self._visible_search(config, arguments)
             return search, await self.retriever.ainvoke(query, config, **arguments)
-
-    def _visible_search(self, config: RunnableConfig, arguments: Mapping[str, Any]) -> VisibleSearch | None:
-        """Return the search of this call, read before it runs, so that a filter set later doesn't apply to its hits."""
-        search = current_search(self.retriever, config, arguments)
-        if arguments and search is None:
-            kind = type(self.retriever).__name__
-            raise InputError(
-                f"filter can be given to a call only where the search can be seen to take it, not to {kind}: give it "
-                "to the assembler, ContextAssembler(filter=...), and to the retriever in its own way"
-            )
-        return search
 
     def _assembler_inputs(self, documents: Any, query: str, conversation: Any) -> dict[str, Any]:
         if not isinstance(documents, Iterable) or isinstance(documents, (str, Document, Mapping)):

@@ -14,8 +14,15 @@ import griffe
 _INTERNAL = frozenset(
     {
         *("aassemble_as", "aassemble_context", "arguments", "assemble_as", "assemble_context", "call_filter"),
-        *("call_filters", "evidence_source", "filtered_assembler", "filtered_postprocessor", "neighbor_store", "reach"),
-        *("reach_parts", "share_warnings_with", "start_run", "turn", "aturn"),
+        *(
+            "call_filters",
+            "evidence_source",
+            "filtered_assembler",
+            "filtered_postprocessor",
+            "neighbor_store",
+            "settings",
+        ),
+        *("share_warnings_with", "start_run", "turn", "aturn"),
     }
 )
 """Methods of public classes that only the adapters call, from one module to another."""

@@ -30,7 +30,7 @@ from langchain_ctxassembly.agents.tools import conversation_in
 from langchain_ctxassembly.agents.turn import all_evidence_from, last_question, merge_evidence
 from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence_of
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
-from langchain_ctxassembly.search import VisibleSearch, ambient_config
+from langchain_ctxassembly.search import SearchFilter, ambient_config
 
 
 def context_node(
@@ -107,8 +107,8 @@ class _Node:
             condition = self._condition()
             search = self._search_request(state, condition)
             retrieved = None if search is None or self.evidence is None else self.evidence.search(search)
-            assembler, visible = self._prepare_assembler(state, condition)
-            context = assembler.assemble_context(self._assembler_inputs(state, retrieved), config, visible)
+            assembler, search_filter = self._prepare_assembler(state, condition)
+            context = assembler.assemble_context(self._assembler_inputs(state, retrieved), config, search_filter)
         return {self.context_key: context.to_dict()}
 
     async def arun(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
@@ -116,8 +116,8 @@ class _Node:
             condition = self._condition()
             search = self._search_request(state, condition)
             retrieved = None if search is None or self.evidence is None else await self.evidence.asearch(search)
-            assembler, visible = self._prepare_assembler(state, condition)
-            context = await assembler.aassemble_context(self._assembler_inputs(state, retrieved), config, visible)
+            assembler, search_filter = self._prepare_assembler(state, condition)
+            context = await assembler.aassemble_context(self._assembler_inputs(state, retrieved), config, search_filter)
         return {self.context_key: await run_in_worker(context.to_dict)}
 
     def _condition(self) -> Any:
@@ -134,16 +134,16 @@ class _Node:
         question = Question(query, filter=self.evidence.call_filter(condition))
         return Search(self.query_key, question, Mode(), 1.0, {})
 
-    def _prepare_assembler(self, state: Any, condition: Any) -> tuple[ContextAssembler, VisibleSearch | None]:
+    def _prepare_assembler(self, state: Any, condition: Any) -> tuple[ContextAssembler, SearchFilter | None]:
         """Return the assembler under the filter of the call, with the conversation in the state."""
         if self.evidence is not None:
-            assembler, visible = self.evidence.assembler_and_search(self.evidence.call_filter(condition))
+            assembler, search_filter = self.evidence.assembler_and_filter(self.evidence.call_filter(condition))
         else:
-            assembler, visible = self.assembler, None
+            assembler, search_filter = self.assembler, None
             if condition is not None:
                 assembler = assembler.model_copy(update={"filter": condition})
         conversation = conversation_in(state, assembler.config.first_label, evidence=self.documents_key)
-        return assembler.model_copy(update={"conversation": conversation}), visible
+        return assembler.model_copy(update={"conversation": conversation}), search_filter
 
     def _assembler_inputs(self, state: Any, retrieved: Retrieved | None) -> dict[str, Any]:
         query = self._query(state)

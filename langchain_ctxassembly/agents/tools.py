@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
-from langchain_core.runnables.config import patch_config
+from langchain_core.runnables.config import merge_configs, patch_config
 from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field
@@ -34,7 +34,6 @@ from langchain_ctxassembly.assembler import (
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.messages import Content, check_content, to_tool_output
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-from langchain_ctxassembly.search import bound_config
 
 
 def conversation_in(
@@ -129,8 +128,8 @@ def context_tool(
     `conversation` takes precedence. Outside of an agent each call begins with `config.first_label`.
 
     **Filters.** The config of a call reaches the retriever: the values under `configurable` set its configurable
-    fields, such as `search_kwargs` of a vector store's retriever, or `filter` of a ContextRetriever. The filter applies
-    to hits and neighbors.
+    fields, such as `filter` of a ContextRetriever, or `retriever` of a ContextAssemblyRetriever. The filter applies to
+    hits and neighbors.
 
     Args:
         retriever: a `ContextAssemblyRetriever`, a `ContextRetriever`, either of them with configurable fields or bound
@@ -205,7 +204,9 @@ def _unwrap(runnable: Any, config: RunnableConfig) -> tuple[Any, RunnableConfig,
     if isinstance(runnable, DynamicRunnable):
         return _unwrap(*runnable.prepare(config))
     if isinstance(runnable, RunnableBinding):
-        retriever, config, arguments = _unwrap(runnable.bound, bound_config(runnable, config))
+        merged = merge_configs(runnable.config, config)  # in LangChain's order
+        config = merge_configs(merged, *(factory(merged) for factory in runnable.config_factories))
+        retriever, config, arguments = _unwrap(runnable.bound, config)
         return retriever, config, {**arguments, **runnable.kwargs}
     return runnable, config, {}
 

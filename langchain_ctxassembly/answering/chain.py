@@ -191,7 +191,7 @@ class AnswerRun(answer_run.AnswerRun):
         return replies
 
     def _assembling_runnable(self, request: Assemble) -> RunnableLambda[Any, Context]:
-        assembler, search = self._evidence.assembler_and_search(request.filter)
+        assembler, search = self._evidence.assembler_and_filter(request.filter)
         config = request.limit_config(assembler.config)
         if config is not assembler.config:
             original, assembler = assembler, assembler.model_copy(update={"config": config})
@@ -331,7 +331,7 @@ def answer_chain(
             the first token: if a model fails later, an `AnswerError` is raised, and the pieces so far are no answer.
         retriever: a `ContextRetriever`, which takes modes, filters and intents; a `ContextAssemblyRetriever`; or any
             retriever, whose documents are assembled by `assembler`. Other retrievers get the query, the mode's `limit`
-            as `k` if they have one, and a filter if their search can be seen to take it. Otherwise a filter is refused.
+            as `k` if they have one. A vector store's retriever takes the filter of a call; others refuse it.
         config: the settings.
         models: models by mode, such as `{"escalated": other}`, used instead of `llm`.
         assembler: the assembler for a retriever that has none.

@@ -15,7 +15,6 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import ensure_config
-from langchain_core.vectorstores import VectorStoreRetriever
 
 from ctxassembly.answering.cache import name_of
 from ctxassembly.answering.requests import Readmit, Search
@@ -31,7 +30,7 @@ from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.documents import chunk_from, document_of, read_documents
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-from langchain_ctxassembly.search import ScoredRetriever, VisibleSearch, current_search
+from langchain_ctxassembly.search import DIRECT_RETRIEVERS, SearchFilter, search_filter, with_call_filter
 from langchain_ctxassembly.stores.filters import aget_documents, and_filters, get_documents, predicate
 
 
@@ -68,11 +67,8 @@ class ContextRetrieverEvidence:
         """Async version of `search`."""
         return await self.retriever.evidence_source(is_async=True).asearch(request)
 
-    def assembler_and_search(self, condition: Any) -> tuple[ContextAssembler, VisibleSearch | None]:
-        """Return the assembler for a call with the filter `condition`, and the search whose filter neighbors must pass.
-
-        There is no such search here: the assembler's store applies the filter.
-        """
+    def assembler_and_filter(self, condition: Any) -> tuple[ContextAssembler, SearchFilter | None]:
+        """Return the assembler for a call with the filter `condition`, which its store applies."""
         return self.retriever.filtered_assembler(condition), None
 
     def readmit(self, request: Readmit) -> tuple[Hit, ...]:
@@ -97,7 +93,7 @@ class ContextRetrieverEvidence:
 
 @dataclass(frozen=True)
 class GenericRetrieverEvidence:
-    """Any other retriever. It takes a query, and `k` and a filter if its search can be seen to take them.
+    """Any other retriever. It takes a query, and `k` and a filter if it is a vector store's retriever.
 
     Rerankers, similarity thresholds, boosts and keyword search are up to the retriever.
     """
@@ -112,8 +108,12 @@ class GenericRetrieverEvidence:
         return self.assembler.effective_config
 
     def call_filter(self, condition: Any) -> Any:
-        """Return the filter of a call. The search applies the retriever's own filter in addition."""
-        return condition
+        """Return the filter of a call. The search applies the retriever's own filter in addition.
+
+        Raises:
+            InputError: the search would not apply a filter.
+        """
+        return with_call_filter(self.retriever, condition).get("filter")
 
     def search(self, request: Search) -> Retrieved:
         """Return the hits of one search, in a run below the current one."""
@@ -125,59 +125,56 @@ class GenericRetrieverEvidence:
         query, arguments = request.question.effective_query, self._search_arguments(request)
         return self._to_retrieved(request, await self.retriever.ainvoke(query, ensure_config(), **arguments))
 
-    def assembler_and_search(self, condition: Any) -> tuple[ContextAssembler, VisibleSearch | None]:
-        """Return the assembler for a call with the filter `condition`, and the search whose filter neighbors must pass.
-
-        The search is None if it can't be seen.
-        """
-        return self.assembler, current_search(self.retriever, ensure_config(), self._filter_arguments(condition))
+    def assembler_and_filter(self, condition: Any) -> tuple[ContextAssembler, SearchFilter | None]:
+        """Return the assembler for a call with the filter `condition`, and the search's, which neighbors must pass."""
+        return self.assembler, search_filter(self.retriever, self._filter_arguments(condition))
 
     def readmit(self, request: Readmit) -> tuple[Hit, ...]:
         """Return the chunks cited before that the call may read."""
         cited, search = self._readmission(request)
-        if search is None:
+        if not isinstance(self.retriever, DIRECT_RETRIEVERS):
             return cited
         with suppress(NotImplementedError):  # the vector store can't be queried by ids
             ids = [hit.chunk.id for hit in (*cited, *request.found[:1])]  # one hit that it has just returned
-            return self._use_stored(cited, request, get_documents(search.vectorstore, ids, search.filter))
+            return self._use_stored(cited, request, get_documents(self.retriever.vectorstore, ids, search))
         return cited
 
     async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
         """Async version of `readmit`."""
         cited, search = self._readmission(request)
-        if search is None:
+        if not isinstance(self.retriever, DIRECT_RETRIEVERS):
             return cited
         with suppress(NotImplementedError):
             ids = [hit.chunk.id for hit in (*cited, *request.found[:1])]
-            return self._use_stored(cited, request, await aget_documents(search.vectorstore, ids, search.filter))
+            return self._use_stored(cited, request, await aget_documents(self.retriever.vectorstore, ids, search))
         return cited
 
     @property
     def settings(self) -> dict[str, Any]:
         """All that its evidence depends on, but the call and the vector store."""
         search: dict[str, Any] = {"retriever": name_of(self.retriever), "supplement": self.supplement}
-        if isinstance(self.retriever, (VectorStoreRetriever, ScoredRetriever)):
+        if isinstance(self.retriever, DIRECT_RETRIEVERS):
             search |= {"type": self.retriever.search_type, "arguments": self.retriever.search_kwargs}
         return {**search, "assembler": self.assembler.settings}
 
     @property
     def filters(self) -> tuple[Any, ...]:
         """The filters that apply to every call."""
-        if isinstance(self.retriever, (VectorStoreRetriever, ScoredRetriever)):
-            return self.assembler.filter, self.retriever.search_kwargs.get("filter")
-        return (self.assembler.filter,)
+        search = search_filter(self.retriever)
+        return self.assembler.filter, search.condition if search else None
 
-    def _readmission(self, request: Readmit) -> tuple[tuple[Hit, ...], VisibleSearch | None]:
-        """Return the chunks cited before that pass the filters of the call, and the search that may have them."""
-        assembler, search = self.assembler_and_search(request.filter)
+    def _readmission(self, request: Readmit) -> tuple[tuple[Hit, ...], Any]:
+        """Return the chunks cited before that pass the filters of the call, and the filter of its search.
+
+        Without any filter they must agree with the hits, as neighbors must.
+        """
+        assembler, search = self.assembler_and_filter(request.filter)
         cited = _apply_assembler_filter(assembler, request.cited)
-        if search is not None and is_filter(search.filter):
-            cited = _filter_hits(cited, predicate(search.vectorstore, search.filter))
-        is_visible = search is not None and search.is_exhaustive
-        is_declared = is_filter(assembler.filter) or assembler.effective_config.neighbors == "unfiltered"
-        if not (is_visible or is_declared):
+        if search is not None:
+            return _filter_hits(cited, predicate(search.vectorstore, search.condition)), search.condition
+        if not is_filter(assembler.filter) and assembler.effective_config.neighbors != "unfiltered":
             cited = keep_agreeing(cited, request.found, assembler.effective_config)
-        return cited, search
+        return cited, None
 
     def _use_stored(self, cited: tuple[Hit, ...], request: Readmit, found: Sequence[Document]) -> tuple[Hit, ...]:
         """Return `cited` as stored now. A vector store that knows no hit by its id didn't assign these ids."""
@@ -191,21 +188,17 @@ class GenericRetrieverEvidence:
         return {**limit, **self._filter_arguments(request.question.filter)}
 
     def _filter_arguments(self, condition: Any) -> Mapping[str, Any]:
-        """Return the search arguments that apply the filter of a call.
+        """Return the search arguments that apply the filter of a call, in addition to the retriever's own.
 
         Raises:
-            ConfigError: the search can't be seen to take a filter.
+            InputError: the search would not apply a filter.
         """
-        if condition is None:
-            return {}
-        own = current_search(self.retriever, ensure_config())
-        own_filter = own.filter if own else None
+        arguments, own = with_call_filter(self.retriever, condition), search_filter(self.retriever)
+        if not arguments or own is None:
+            return arguments
         allowed = "without a filter of its own, where a call has another one"
-        arguments = {"filter": combine_filters(own_filter, condition, "retriever", allowed, and_filters, own_filter)}
-        if current_search(self.retriever, ensure_config(), arguments) is None:
-            kind = type(self.retriever).__name__
-            raise ConfigError("filter", f"None where the search can't be seen to take it, as with {kind}", condition)
-        return arguments
+        combined = combine_filters(own.condition, condition, "retriever", allowed, and_filters, own.condition)
+        return {"filter": combined}
 
     def _to_retrieved(self, request: Search, found: list[Document]) -> Retrieved:
         keys = self.assembler.config.keys
@@ -257,6 +250,6 @@ def _filter_hits(cited: tuple[Hit, ...], accepts: Callable[[Document], bool]) ->
 
 
 def _can_take_k(retriever: Any) -> bool:
-    if isinstance(retriever, (VectorStoreRetriever, ScoredRetriever)):
+    if isinstance(retriever, DIRECT_RETRIEVERS):
         return True
     return isinstance(retriever, BaseRetriever) and "k" in signature(retriever._get_relevant_documents).parameters  # noqa: SLF001

@@ -86,8 +86,7 @@ class Store(Protocol):
     - `keys`, a MetadataKeys at its default, is replaced by `AssemblyConfig(keys=...)`.
     - `filter`, in LangChain, is set to the caller's filter. `fetch` must apply it, and `holds_filter` must be True once
       it is set. A store without this field needs no filter: the chunks it returns are filtered afterwards.
-    - `vectorstore`, in LangChain, is the vector store that it reads. If the search reads the same one without a filter,
-      all neighbors may be included.
+    - `vectorstore`, in LangChain, is the vector store that it reads, in whose form `filter` is.
     """
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:

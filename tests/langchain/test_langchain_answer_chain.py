@@ -416,7 +416,7 @@ class Shelf(dict[str, str]):
 @pytest.mark.parametrize("kind", [InMemoryCache, Shelf])
 async def test_a_cache_is_asked_where_no_label_is_given_yet(kind: Any) -> None:
     llm = Scripted(says=following({"question": None}))
-    chain = answer_chain(llm, retriever(), cache=kind())
+    chain = answer_chain(llm, retriever(), cache=kind(), cache_scope="all")
     first = chain.invoke({"input": QUESTION})
     for again in (await chain.ainvoke({"input": QUESTION}), summed(list(chain.stream({"input": QUESTION})))):
         assert same(again) == same(first)
@@ -426,7 +426,7 @@ async def test_a_cache_is_asked_where_no_label_is_given_yet(kind: Any) -> None:
     assert [one.metadata["citation"]["label"] for one in then["context"]] == ["1"]
     assert len(llm.asked) == 3
     with pytest.raises(ConfigError, match="cache must be a LangChain cache"):
-        answer_chain(llm, retriever(), cache=3)
+        answer_chain(llm, retriever(), cache=3, cache_scope="all")
 
 
 # Fallbacks and faults
@@ -584,7 +584,8 @@ def test_what_a_document_hides_or_steers_with_is_defused_on_demand() -> None:
 def test_a_conversation_goes_on_from_documents_without_a_source(metadata: dict[str, Any]) -> None:
     documents = [Document("Drink water.", id="law", metadata=metadata)]
     assembler = ContextAssembler(neighbors="unfiltered")
-    chain = answer_chain(Scripted(), RunnableLambda(lambda _: documents), assembler=assembler, cache=InMemoryCache())
+    kept: Any = {"cache": InMemoryCache(), "cache_scope": "all"}
+    chain = answer_chain(Scripted(), RunnableLambda(lambda _: documents), assembler=assembler, **kept)
     first = chain.invoke({"input": QUESTION})
     assert [hit.chunk.text for hit in first["result"].exchange.cited] == ["Drink water."]
     again = chain.invoke({"input": QUESTION})

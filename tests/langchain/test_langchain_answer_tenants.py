@@ -24,7 +24,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetrieve
 from tenants import NOT_REWRITTEN, QUESTION, REWRITTEN, SAID, chunks, leaning, said_of, texts_of
 
 from chain_samples import KEYWORD, Scripted, following
-from ctxassembly import FilterNotSeenWarning, MemoryIndex, MemoryStore
+from ctxassembly import MemoryIndex, MemoryStore
 from ctxassembly.answering import AnswerConfig
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -148,7 +148,6 @@ def searching(tenant: str) -> dict[str, Any]:
 
 
 WAYS: dict[str, Callable[[str], Given]] = {
-    # Seen, so that there is an entry for each tenant
     "search_kwargs": lambda tenant: Given(search(filter=of(tenant))),
     "of the call": lambda tenant: Given(search(), None, {"filter": of(tenant)}),
     "of the call, beside search_kwargs": lambda tenant: Given(search(filter=of(tenant)), None, {"filter": {"page": 0}}),
@@ -207,7 +206,6 @@ WAYS: dict[str, Callable[[str], Given]] = {
         search(filter=of(tenant)), ContextAssembler(store=VectorStoreNeighbors(STORE, filter=of(tenant)))
     ),
     "a supplement": lambda tenant: Given(of_index(filter=of(tenant), supplement=f"For {tenant}.")),
-    # Hidden, so that nothing is kept
     "a function": lambda tenant: Given(
         IN_MEMORY.as_retriever(search_kwargs={"filter": lambda found: found.metadata["tenant"] == tenant})
     ),
@@ -241,7 +239,6 @@ WAYS: dict[str, Callable[[str], Given]] = {
         of_index(filter=of("ours"), supplement=lambda query: f"For {tenant}: {SAID[tenant]}")
     ),
 }
-SEEN = list(WAYS)[: list(WAYS).index("a function")]
 HOW: dict[str, Callable[..., Any]] = {
     "invoke": lambda chain, asked, config: chain.invoke(asked, config),
     "ainvoke": lambda chain, asked, config: asyncio.run(chain.ainvoke(asked, config)),
@@ -264,86 +261,23 @@ def read_by(tenant: str, output: Any) -> str:
 @pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("way", WAYS)
-def test_a_tenant_never_gets_the_answer_of_another(way: str, how: str) -> None:
-    cache = InMemoryCache()
+def test_tenants_who_are_named_share_nothing(way: str, how: str) -> None:
+    cache, asked = InMemoryCache(), []
     for tenant in ("ours", "theirs", "ours"):
         given = WAYS[way](tenant)
         if way == "an argument that may filter" and tenant == "theirs":
             continue
         llm = Scripted(says=said_of)
-        chain = answer_chain(llm, given.retriever, assembler=given.assembler, cache=cache)
+        chain = answer_chain(llm, given.retriever, assembler=given.assembler, cache=cache, cache_scope=tenant)
         output = HOW[how](chain, {"input": QUESTION, **given.input}, given.config)
         other = SAID["ours" if tenant == "theirs" else "theirs"]
         if way == "a supplement by a function":
             assert f"For {tenant}" in output["result"].context.text
         else:
             assert other not in read_by(tenant, output)
-
-
-@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
-@pytest.mark.parametrize("way", WAYS)
-def test_who_can_be_told_apart_has_answers_of_their_own_kept(way: str) -> None:
-    cache, given = InMemoryCache(), WAYS[way]("ours")
-    asked: list[int] = []
-    for _ in range(2):
-        llm = Scripted(says=said_of)
-        chain = answer_chain(llm, given.retriever, assembler=given.assembler, cache=cache)
-        chain.invoke({"input": QUESTION, **given.input}, given.config)
         asked.append(len(llm.asked))
-    assert asked == ([1, 0] if way in SEEN else [1, 1])
-
-
-@pytest.mark.parametrize(
-    ("way", "kind"),
-    [
-        ("a function", "a filter that is a function can't be compared"),
-        ("a retriever of one's own", "OwnRetriever may filter in a way that can't be seen"),
-        ("a vector store of one's own", "OwnStore may filter"),
-        ("EnsembleRetriever", "EnsembleRetriever may filter"),
-        ("with_fallbacks", "RunnableWithFallbacks may filter"),
-        ("a compressor in a pipeline", "OwnCompressor|DocumentCompressorPipeline may filter"),
-        ("a channel of one's own", "OwnRetriever may filter"),
-        ("a supplement by a function", "supplement may filter"),
-    ],
-)
-def test_where_a_filter_can_not_be_seen_one_warning_names_who_hides_it(way: str, kind: str) -> None:
-    given = WAYS[way]("ours")
-    chain = answer_chain(Scripted(), given.retriever, assembler=given.assembler, cache=InMemoryCache())
-    with pytest.warns(FilterNotSeenWarning, match=f"Answers are not cached: ({kind})") as warned:
-        chain.invoke({"input": QUESTION, **given.input}, given.config)
-    assert len(str(warned[0].message).partition(" The model is ")[0]) <= 160
-    chain.invoke({"input": QUESTION, **given.input}, given.config)
-
-
-@pytest.mark.parametrize(
-    ("assembler", "name"),
-    [
-        (lambda: ContextAssembler(transform_fetched=lambda found: found), "transform_fetched"),
-        (lambda: ContextAssembler(store=OwnNeighbors("ours")), "OwnNeighbors"),
-    ],
-)
-def test_so_may_what_the_assembler_is_given(assembler: Any, name: str) -> None:
-    chain = answer_chain(Scripted(), search(filter=of("ours")), assembler=assembler(), cache=InMemoryCache())
-    with pytest.warns(FilterNotSeenWarning, match=f"Answers are not cached: {name} may filter"):
-        chain.invoke({"input": QUESTION})
-
-
-def test_neighbors_of_two_tenants_are_two_answers() -> None:
-    cache = InMemoryCache()
-    for tenant in SAID:
-        assembler = ContextAssembler(filter=of(tenant), store=VectorStoreNeighbors(STORE))
-        llm = Scripted(says=said_of)
-        answer_chain(llm, search(filter={"page": 0}), assembler=assembler, cache=cache).invoke({"input": QUESTION})
-        assert len(llm.asked) == 1
-
-
-def test_who_lets_everybody_read_everything_hides_no_filter() -> None:
-    cache, ensemble = InMemoryCache(), EnsembleRetriever(retrievers=[search(), search()])
-    for times in (1, 0):
-        llm = Scripted(says=said_of)
-        assembler = ContextAssembler(neighbors="unfiltered")
-        answer_chain(llm, ensemble, assembler=assembler, cache=cache).invoke({"input": QUESTION})
-        assert len(llm.asked) == times
+    if way not in ("a function", "a function of the call", "MemoryIndex.with_filter a function"):
+        assert asked[-1] == 0
 
 
 @pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
@@ -369,7 +303,8 @@ def test_one_that_only_the_search_can_apply_is_left_to_it() -> None:
 @pytest.mark.parametrize("how", HOW)
 @NOT_REWRITTEN
 def test_what_leans_on_a_private_conversation_is_nobody_elses(config: Any, understood: Any, how: str) -> None:
-    chain = answer_chain(Scripted(says=leaning(understood)), search(filter=of("ours")), config, cache=InMemoryCache())
+    kept: Any = {"cache": InMemoryCache(), "cache_scope": "everybody"}
+    chain = answer_chain(Scripted(says=leaning(understood)), search(filter=of("ours")), config, **kept)
     private = [HumanMessage("I take methadone. May I have a sedation?"), AIMessage("Yes, tell the nurse.")]
     others = [HumanMessage("When does it end?"), AIMessage("In March.")]
     asked = "And may I drive after the contract?"
@@ -409,7 +344,7 @@ def test_a_chunk_that_another_tenant_was_cited_never_comes_back(way: str, how: s
 
 
 @pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("way", ["search_kwargs", "bound", "of the call", "configurable, of the call"])
+@pytest.mark.parametrize("way", ["search_kwargs", "of the call", "ContextRetriever", "told to the assembler"])
 def test_a_chunk_of_ones_own_does(way: str, how: str) -> None:
     given = WAYS[way]("ours")
     chain = answer_chain(Scripted(says=following({"question": "Notice?"})), given.retriever)

@@ -134,7 +134,7 @@ def test_tenants_with_one_cache_read_their_own_rows_alone(vectorstore: PGVectorS
     for tenant in ("north", "south", "north"):
         llm = Scripted()
         retriever = ContextRetriever(index.with_filter({"tenant": tenant}), config=words)
-        output = asked(answer_chain(llm, retriever, cache=cache))
+        output = asked(answer_chain(llm, retriever, cache=cache, cache_scope=tenant))
         assert {one["source"] for one in output["citations"]} == {f"{tenant}.pdf"}
         assert len(llm.asked) == (0 if tenant in before else 1)
         before[tenant] = [HumanMessage("And rule 3?"), output["message"]]

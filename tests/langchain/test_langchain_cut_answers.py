@@ -83,9 +83,10 @@ def test_a_cut_answer_is_not_kept_for_others() -> None:
 
     kept = Kept()
     for _ in range(2):
-        assert answer_chain(Ending(told=CUT[0]), retriever(), cache=kept).invoke(ASKED)["trace"]["is_truncated"]
+        chain = answer_chain(Ending(told=CUT[0]), retriever(), cache=kept, cache_scope="all")
+        assert chain.invoke(ASKED)["trace"]["is_truncated"]
     assert not kept
-    answer_chain(Ending(told={}), retriever(), cache=kept).invoke(ASKED)
+    answer_chain(Ending(told={}), retriever(), cache=kept, cache_scope="all").invoke(ASKED)
     assert len(kept) == 1
 
 

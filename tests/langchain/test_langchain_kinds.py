@@ -216,27 +216,16 @@ def test_a_filter_of_the_stores_own_stands_for_one_that_cannot_be_applied() -> N
 # What else excludes
 
 
-def test_an_argument_that_may_filter_is_an_error_at_construction_and_at_the_call() -> None:
-    made = ContextAssemblyRetriever.from_vectorstore(chroma(), hits=1)
-    with pytest.raises(ConfigError, match=r"search_kwargs must be .* unless store= is given.*\['where_document'\]"):
-        ContextAssemblyRetriever.from_vectorstore(chroma(), search_kwargs={"where_document": {"$contains": "granite"}})
-    made.retriever.search_kwargs["where_document"] = {"$contains": "granite"}  # type: ignore[attr-defined]
-    with pytest.raises(ConfigError, match=r"unless store= is given.*\['where_document'\]"):
-        made.invoke(QUERY)
-
-
-async def test_with_a_store_that_is_given_neighbors_have_to_agree_beside_what_is_known() -> None:
-    corpus = chroma()
-    options = {"k": 1, "where_document": {"$contains": "thistle"}, "filter": {"level": {"$gt": 3}}}
-    made = ContextAssemblyRetriever(
-        retriever=corpus.as_retriever(search_kwargs=options),
-        assembler=ContextAssembler(store=over(corpus), config=AssemblyConfig(window=2, varying_keys=("level",))),
-    )
+async def test_beside_another_argument_neighbors_have_to_agree_unless_a_filter_is_told() -> None:
+    options: Any = {"k": 1, "where_document": {"$contains": "thistle"}}
+    config = AssemblyConfig(window=2, varying_keys=("level",))
+    made = ContextAssemblyRetriever.from_vectorstore(chroma(), search_kwargs=options, config=config)
     with pytest.warns(FilterNotSeenWarning, match="'tenant'"):
         (found,) = made.invoke(QUERY)
-    assert found.metadata["chunk_ids"] == ["A#4", "A#6"]
-    (found,) = await made.ainvoke(QUERY)  # the warning was given
-    assert found.metadata["chunk_ids"] == ["A#4", "A#6"]
+    assert found.metadata["chunk_ids"] == ["A#2", "A#4", "A#6"]
+    made.retriever.search_kwargs["filter"] = {"tenant": "ours"}  # type: ignore[attr-defined]
+    (found,) = await made.ainvoke(QUERY)
+    assert found.metadata["chunk_ids"] == ["A#2", "A#4", "A#6"]
 
 
 def test_an_id_may_be_one_of_several() -> None:

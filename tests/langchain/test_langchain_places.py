@@ -71,7 +71,8 @@ async def both_ways(store: VectorStoreNeighbors, refs: list[ChunkRef]) -> list[t
 @pytest.mark.parametrize(("make", "condition"), STORES)
 async def test_one_line_finds_the_neighbors(make: Any, condition: Any) -> None:
     corpus = make(CORPUS)
-    made = ContextAssemblyRetriever.from_vectorstore(corpus, hits=1, config=AssemblyConfig(window=2))
+    open_to_all = AssemblyConfig(window=2, neighbors="unfiltered")
+    made = ContextAssemblyRetriever.from_vectorstore(corpus, hits=1, config=open_to_all)
     for (found,) in (made.invoke(QUERY), await made.ainvoke(QUERY)):
         for at in range(2, 8):
             assert sentence("A", at) in found.page_content

@@ -298,8 +298,7 @@ async def test_the_filter_of_the_search_holds_for_the_neighbors(own_store: bool,
     vectorstore = vector_store(corpus)
     store = memory_store(corpus) if own_store else None
     options = {"filter": condition} if condition else {}
-    # Documents that were handed over aren't known to be those that are searched: see ContextAssembler.
-    neighbors: Any = "unfiltered" if own_store and not condition else None
+    neighbors: Any = None if condition else "unfiltered"
     scored = ContextAssemblyRetriever.from_vectorstore(
         vectorstore, store=store, search_kwargs=options, hits=1, neighbors=neighbors
     )
@@ -320,7 +319,3 @@ def test_a_filter_that_the_neighbors_cannot_be_held_to_is_an_error() -> None:
     corpus = vector_store(CORPUS)
     with pytest.raises(ConfigError, match="filter must be a function Document -> bool, or a mapping"):
         ContextAssemblyRetriever.from_vectorstore(corpus, search_kwargs={"filter": "tenant = 'ours'"})
-    with pytest.raises(ConfigError, match=r"search_kwargs must be .* unless store= is given.*\['where'\]"):
-        ContextAssemblyRetriever.from_vectorstore(corpus, search_kwargs={"where": {"tenant": "ours"}})
-    store = VectorStoreNeighbors(corpus, filter={"tenant": "ours"})
-    assert ContextAssemblyRetriever.from_vectorstore(corpus, store=store, search_kwargs={"where": {}})

@@ -304,12 +304,16 @@ def test_many_threads_warn_once() -> None:
 
 
 def test_what_is_missing_for_several_reasons_is_one_warning() -> None:
-    """A filter that nobody saw, and hits of another retriever without an index."""
-    numbered = number_chunks([Document(f"Text {at}.", metadata={"source": "b.pdf", "page": 0}) for at in range(5)])
+    """A filter that nobody gave, and hits of another retriever without an index."""
+    numbered = number_chunks(
+        [Document(f"Text {at}.", metadata={"source": "b.pdf", "page": 0, "ward": at}) for at in range(5)]
+    )
     with issued() as seen:
         ContextAssembler(store=memory_store(numbered)).invoke([numbered[2], *leaflets(2)])  # the caller
     check(seen, "# the caller", lines=2)
-    assert str(seen[0].message).startswith("2 things to fix:\n1. The filter of the search can't be seen. ")
+    assert str(seen[0].message).startswith(
+        "2 things to fix:\n1. Adjacent chunks with another 'ward' than the retrieved chunk"
+    )
     assert (
         seen[0].category.__mro__.count(FilterNotSeenWarning)
         == seen[0].category.__mro__.count(NothingToJoinWarning)

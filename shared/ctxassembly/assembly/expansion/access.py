@@ -29,7 +29,7 @@ from ctxassembly.data.metadata_keys import MAX_DEPTH, is_number, normalize_key
 from ctxassembly.data.sanitize import Placeholder
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
-from ctxassembly.safe_repr import safe_repr
+from ctxassembly.safe_repr import safe_repr, to_id
 from ctxassembly.user_warnings import with_remedy
 
 SharedValues = frozenset[tuple[str, Hashable]]
@@ -55,6 +55,7 @@ class MetadataAccess:
         self._may_vary = {*config.varying_keys, *config.summary_key}
         self._own_numbers = {key for name in _OWN_NUMBERS for key in getattr(keys, name)}
         self._own_values = {key for name in _OWN_VALUES for key in getattr(keys, name)}
+        self._own_ids = {*keys.document_id, *keys.lookup_id}
         self._kinds: dict[str, str] = {}
         self._shared: dict[int, tuple[Chunk, SharedValues]] = {}
         """By the `id` of the chunk. The chunk is kept with it, so that no other one gets the same."""
@@ -91,6 +92,10 @@ class MetadataAccess:
         if found is None:
             shared = dict[str, Hashable]()
             self._collect(chunk.metadata, "", MAX_DEPTH, shared)
+            # All neighbors are of the hit's document, whether or not their metadata has its id.
+            for path in self._own_ids & shared.keys():
+                if to_id(shared[path]) == chunk.document_id:
+                    del shared[path]
             found = self._shared[id(chunk)] = chunk, frozenset(shared.items())
         return found[1]
 
@@ -138,11 +143,13 @@ def neighbor_warnings(trace: Trace, filter_line: str) -> tuple[Warning | None, .
     if not trace.unscoped:
         return None, joining
     names = [safe_repr(key, MAX_KEY_CHARS) for key in trace.unscoped[:MAX_NAMED]]
+    keys = ", ".join(names) if names[1:] else f"{names[0]},"
+    calls = filter_line, f"AssemblyConfig(varying_keys=({keys}))", "AssemblyConfig(neighbors='unfiltered')"
+    call = " or ".join(calls)
     message = with_remedy(
-        f"Neighbors with another {' or '.join(names)} than their hit are left out, since no filter was given",
-        "Nobody else can tell whether the caller may read them",
-        f"{filter_line}; or AssemblyConfig(varying_keys=({', '.join(names)},)) if access doesn't depend on it; or "
-        "neighbors='unfiltered' if everybody may read everything",
+        f"Adjacent chunks with another {' or '.join(names)} than the retrieved chunk are left out",
+        "No filter says whether the caller may read them",
+        call,
     )
     return FilterNotSeenWarning(message), joining
 

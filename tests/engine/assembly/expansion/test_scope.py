@@ -99,6 +99,36 @@ def test_a_neighbor_is_compared_with_its_hit_and_not_with_the_chunk_between():
     assert linked[1].text not in context.text
 
 
+def test_the_documents_own_id_may_be_missing_on_one_side():
+    assert standing(read(document({1: {"document_id": "A"}}, {}, chunks=2), 0)) == ["A0", "A1"]
+    assert standing(read(document({1: {"document_id": "B"}}, {}, chunks=2), 0)) == ["A0"]
+    config = AssemblyConfig(window=2, keys=MetadataKeys(document_id="dossier"))
+    assert standing(read(document({1: {"dossier": "A"}}, {}, chunks=2), 0, config=config)) == ["A0", "A1"]
+
+
+@pytest.mark.parametrize(
+    ("key", "one", "other"),
+    [
+        ("updated_at", "2024-01-01", "2025-01-01"),
+        ("version", 1, 2),
+        ("file_hash", "5f0c", "93ab"),
+        ("content_hash", "5f0c", "93ab"),
+    ],
+)
+def test_the_text_of_last_year_is_no_neighbor_of_this_years(key: str, one: Any, other: Any):
+    chunks = document({1: {key: one}}, {key: other}, chunks=3)
+    assert standing(read(chunks, 0)) == ["A0", "A2"]
+    assert read(chunks, 0).trace.unscoped == (key,)
+
+
+def test_a_category_is_no_word_of_a_parser_but_what_the_caller_says_it_is():
+    chunks = document({1: {"category": "confidential"}}, {"category": "public"}, chunks=2)
+    assert standing(read(chunks, 0)) == ["A0"]
+    elements = document({1: {"category": "Title"}}, {"category": "NarrativeText"}, chunks=2)
+    assert standing(read(elements, 0)) == ["A0"]
+    assert standing(read(elements, 0, config=AssemblyConfig(varying_keys=("category",)))) == ["A0", "A1"]
+
+
 def test_hits_of_two_tenants_bring_neighbors_of_their_own():
     mine = document({}, {"tenant": "a"})
     theirs = [Chunk(f"B{n}", "A", f"theirs {n}", index=n, metadata={"tenant": "b"}) for n in range(5)]
@@ -185,8 +215,8 @@ def test_the_warning_names_the_call_and_the_keys():
     assert alike.unscoped == ()
     assert warning(alike) is None
     message = warning(read(SECRET, 2).trace) or ""
-    assert message.startswith("Neighbors with another 'acl' than their hit are left out, since no filter was given. ")
-    for line in ("give(filter)", "AssemblyConfig(varying_keys=('acl',))", "neighbors='unfiltered'"):
+    assert message.startswith("Adjacent chunks with another 'acl' than the retrieved chunk are left out. No filter ")
+    for line in ("give(filter)", "AssemblyConfig(varying_keys=('acl',))", "AssemblyConfig(neighbors='unfiltered')"):
         assert line in message.partition(" Fix: ")[2]
 
 

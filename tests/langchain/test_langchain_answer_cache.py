@@ -1,0 +1,195 @@
+"""Answers of `answer_chain` are shared by those whom the caller names, and by nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+from typing import Any
+
+import pytest
+from langchain_classic.retrievers import EnsembleRetriever
+from langchain_core.caches import InMemoryCache
+from langchain_core.documents import Document
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.runnables import RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_qdrant import QdrantVectorStore
+from qdrant_client import QdrantClient, models
+
+from chain_samples import KEYWORD, Scripted
+from ctxassembly import AssemblyConfig, Chunk, ConfigError, MemoryIndex, RetrievalConfig
+from ctxassembly.answering import AnswerConfig, ScopeCall
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, answer_chain
+from langchain_samples import WordEmbeddings
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning"),
+    pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning"),
+]
+
+QUESTION = "When does the contract end?"
+TEXTS = {"ours": "The contract of Ms Vos ends on 30 June.", "theirs": "The contract with the city ends on 1 May."}
+
+
+async def _astreamed(chain: Any, asked: Any, config: Any) -> Any:
+    return reduce(add, [piece async for piece in chain.astream(asked, config)])
+
+
+HOW: dict[str, Callable[..., Any]] = {
+    "invoke": lambda chain, asked, config: chain.invoke(asked, config),
+    "ainvoke": lambda chain, asked, config: asyncio.run(chain.ainvoke(asked, config)),
+    "stream": lambda chain, asked, config: reduce(add, chain.stream(asked, config)),
+    "astream": lambda chain, asked, config: asyncio.run(_astreamed(chain, asked, config)),
+}
+
+
+def documents(*tenants: str) -> list[Document]:
+    return [Document(TEXTS[name], id=name, metadata={"source": f"{name}.pdf", "tenant": name}) for name in tenants]
+
+
+def store(*tenants: str) -> InMemoryVectorStore:
+    made = InMemoryVectorStore(WordEmbeddings())
+    made.add_documents(documents(*(tenants or TEXTS)))
+    return made
+
+
+def index() -> MemoryIndex:
+    return MemoryIndex([Chunk(n, n, text, 0, metadata={"tenant": n}) for n, text in TEXTS.items()])
+
+
+def says(messages: Any) -> str:
+    return f"It ends on {'30 June' if TEXTS['ours'] in str(messages[-1].content) else '1 May'} [1]."
+
+
+def tenant_of(call: ScopeCall) -> Any:
+    return call.config["configurable"].get("tenant")
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_an_ensemble_for_each_tenant_shares_answers_by_the_tenant_in_the_config(how: str) -> None:
+    cache, asked = InMemoryCache(), []
+    for tenant in ("ours", "theirs", "ours"):
+        searched = store(tenant).as_retriever()
+        llm = Scripted(says=says)
+        retriever = EnsembleRetriever(retrievers=[searched, searched]).with_retry()
+        chain = answer_chain(llm, retriever, cache=cache, cache_scope=tenant_of)
+        output = HOW[how](chain, {"input": QUESTION}, {"configurable": {"tenant": tenant}})
+        assert output["result"].context.citations[0].metadata["tenant"] == tenant
+        asked.append(len(llm.asked))
+    assert asked == [1, 1, 0]
+
+
+def test_a_call_without_a_tenant_is_neither_read_nor_kept() -> None:
+    cache = InMemoryCache()
+    for _ in range(2):
+        llm = Scripted(says=says)
+        chain = answer_chain(llm, store("ours").as_retriever(), cache=cache, cache_scope=tenant_of)
+        chain.invoke({"input": QUESTION}, {"configurable": {}})
+        assert (len(llm.asked), cache._cache) == (1, {})
+
+
+def test_two_qdrant_clients_with_other_prefixes_share_nothing_if_the_caller_says_so() -> None:
+    # Two servers behind one host have one URL; they differ by a prefix, a header or a key.
+    cache, asked = InMemoryCache(), []
+    for tenant, text in TEXTS.items():
+        client = QdrantClient(":memory:")
+        client.create_collection("docs", models.VectorParams(size=64, distance=models.Distance.COSINE))
+        collection = QdrantVectorStore(client, "docs", WordEmbeddings())
+        collection.add_documents([each.model_copy(update={"id": None}) for each in documents(tenant)])
+        llm = Scripted(says=says)
+        chain = answer_chain(llm, collection.as_retriever(), cache=cache, cache_scope=tenant)
+        assert text in chain.invoke({"input": QUESTION})["result"].context.text
+        asked.append(len(llm.asked))
+    assert asked == [1, 1]
+
+
+def test_a_scope_is_told_the_filter_and_the_config_of_the_call() -> None:
+    calls: list[ScopeCall] = []
+    retriever = ContextRetriever(index(), config=KEYWORD, filter={"tenant": "ours"})
+    chain = answer_chain(Scripted(), retriever, cache=InMemoryCache(), cache_scope=calls.append)
+    chain.invoke({"input": QUESTION, "mode": "full"}, {"tags": ["night"], "configurable": {"user": "eva"}})
+    (call,) = calls
+    assert (call.question, call.filter, call.mode, call.history) == (QUESTION, {"tenant": "ours"}, "full", ())
+    assert (call.config["tags"], call.config["configurable"]) == (["night"], {"user": "eva"})
+
+
+def over(assembler: ContextAssembler | None = None, **search: Any) -> Any:
+    return ContextAssemblyRetriever(
+        retriever=store().as_retriever(search_kwargs=search), assembler=assembler or ContextAssembler()
+    )
+
+
+def of_index(config: RetrievalConfig = KEYWORD, **settings: Any) -> ContextRetriever:
+    return ContextRetriever(index(), config=config, **settings)
+
+
+def by_function(found: Document) -> bool:
+    return bool(found.metadata["tenant"] == "ours")
+
+
+FIRST, OTHER = (FakeListChatModel(responses=["Soon [1]."] * 9, name=name) for name in ("first", "other"))
+OTHERS: dict[str, Any] = {
+    "search_kwargs": lambda: (FIRST, over(k=1)),
+    "another filter": lambda: (FIRST, of_index(), {"filter": {"tenant": "theirs"}}),
+    "a wrapper": lambda: (FIRST, store().as_retriever(search_kwargs={"k": 1}).with_retry()),
+    "a function": lambda: (FIRST, RunnableLambda(lambda query: documents("ours"))),
+    "assembler.config": lambda: (FIRST, over(ContextAssembler(config=AssemblyConfig(window=0)))),
+    "assembler.neighbors": lambda: (FIRST, over(ContextAssembler(neighbors="unfiltered"))),
+    "assembler.filter": lambda: (FIRST, over(ContextAssembler(filter={"tenant": "ours"}))),
+    "assembler.transform_fetched": lambda: (FIRST, over(ContextAssembler(transform_fetched=list))),
+    "assembler.scorer": lambda: (FIRST, over(ContextAssembler(scorer=WordEmbeddings()))),
+    "a supplement": lambda: (
+        FIRST,
+        ContextAssemblyRetriever(retriever=store().as_retriever(), supplement="Opened at 9."),
+    ),
+    "ContextRetriever": lambda: (FIRST, of_index()),
+    "ContextRetriever.config": lambda: (FIRST, of_index(RetrievalConfig(strategy="keyword", limit=3))),
+    "ContextRetriever.filter": lambda: (FIRST, of_index(filter={"tenant": "ours"})),
+    "ContextRetriever.index": lambda: (
+        FIRST,
+        ContextRetriever(index().with_filter({"tenant": "ours"}), config=KEYWORD),
+    ),
+    "ContextRetriever.assembler": lambda: (
+        FIRST,
+        of_index(assembler=ContextAssembler(config=AssemblyConfig(max_tokens=99))),
+    ),
+    "the model": lambda: (OTHER, over()),
+    "the class of the model": lambda: (Scripted(), over()),
+    "the model by mode": lambda: (FIRST, over(), {}, {"models": {"full": OTHER}}),
+    "fallbacks": lambda: (FIRST.with_fallbacks([OTHER]), over()),
+    "config": lambda: (FIRST, over(), {}, {"config": AnswerConfig(extra_rules=("Be brief.",))}),
+}
+
+
+def test_each_setting_makes_another_key() -> None:
+    cache = InMemoryCache()
+    calls = [(FIRST, over()), *(make() for make in OTHERS.values())]
+    for llm, retriever, *rest in calls:
+        asked, settings = (*rest, {}, {})[:2]
+        chain = answer_chain(llm, retriever, cache=cache, cache_scope="everybody", **settings)
+        chain.invoke({"input": QUESTION, **asked})
+    assert len(cache._cache) == 1 + len(OTHERS)
+
+
+def test_a_filter_that_is_a_function_keeps_nothing_wherever_it_is_given() -> None:
+    cache = InMemoryCache()
+    ways = [
+        (over(), {"filter": by_function}),
+        (over(filter=by_function), {}),
+        (over(ContextAssembler(filter=by_function)), {}),
+    ]
+    for retriever, asked in ways:
+        output = answer_chain(FIRST, retriever, cache=cache, cache_scope="everybody").invoke(
+            {"input": QUESTION, **asked}
+        )
+        assert "cache: the filter can't be compared" in str(output["trace"]["notes"])
+    assert cache._cache == {}
+
+
+def test_a_cache_needs_a_scope_and_a_scope_a_cache() -> None:
+    with pytest.raises(ConfigError, match=r"add cache_scope=lambda call: .*, or cache_scope='everybody'"):
+        answer_chain(FIRST, over(), cache=InMemoryCache())
+    with pytest.raises(ConfigError, match="add cache="):
+        answer_chain(FIRST, over(), cache_scope="everybody")
