@@ -74,3 +74,29 @@ def test_filters_of_filters_pass_the_same_chunks(tmp_path: Path):
                 request = SearchChunks(10, vectors[0], None, condition)
                 found, wanted = ({hit.chunk.id for hit in of.search(request)} for of in (index, expected))
                 assert found == wanted, condition
+
+
+ODD_ROWS: list[dict[str, Any]] = [
+    {"tags": []}, {"tags": ["b"]}, {"tags": ["x"]}, {"tags": "b"}, {"tags": {}}, {"tags": 3}, {"a\\b": 1}, {"a\\b": [2]}, {"c": {"d\\": 1}}, {},
+]  # fmt: skip
+LISTS: list[Any] = [[], ["a"], ["m"], ("m",), "m", 3]
+
+
+def test_lists_and_backslashes_are_compared_as_in_memory(tmp_path: Path):
+    """An empty list is a value, and a key with a backslash is a key."""
+    rows = [Chunk(f"row {at}", "doc", "Ferritin.", at, metadata=row) for at, row in enumerate(ODD_ROWS)]
+    vectors = [[1.0, float(at), *[0.0] * 6] for at in range(len(rows))]
+    index = QdrantIndex.create(EdgeClient(tmp_path), dimensions=8)
+    index.add(rows, vectors, progress=False)
+    expected = MemoryIndex(rows, vectors)
+    compared: list[Any] = [
+        *({"tags": {name: value}} for name in ("$eq", "$ne", "$lt", "$lte", "$gt", "$gte") for value in LISTS),
+        *({"tags": {"$between": [low, high]}} for low in LISTS for high in LISTS),
+        *({"tags": {name: [[], "b"]}} for name in ("$in", "$nin")),
+        *({"tags": {"$exists": exists}} for exists in (True, False)),
+        *({key: value} for key in ("a\\b", "c.d\\", "\\") for value in (1, {"$lte": [2]}, {"$exists": False})),
+    ]
+    for condition in [*compared, *({"$not": one} for one in compared)]:
+        request = SearchChunks(20, vectors[0], None, condition)
+        found, wanted = ({hit.chunk.id for hit in of.search(request)} for of in (index, expected))
+        assert found == wanted, condition

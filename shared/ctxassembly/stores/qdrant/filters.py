@@ -62,7 +62,8 @@ def _paths(layout: Layout, key: str) -> list[str]:
     if key in COLUMNS:
         return [own_key(COLUMNS[key])]
     steps = key.split(".")
-    if '"' in key or "" in steps or len(steps) > 2 or (layout.metadata is None and steps[0] in RESERVED):
+    is_unsayable = '"' in key or "\\" in key  # a quoted step has no escapes
+    if is_unsayable or "" in steps or len(steps) > 2 or (layout.metadata is None and steps[0] in RESERVED):
         return []
     quoted = [step if _PLAIN_STEP.fullmatch(step) else f'"{step}"' for step in steps]
     ways = [".".join(quoted)] if len(steps) == 1 else [".".join(quoted), f'"{key}"']
@@ -76,7 +77,9 @@ def _compare(path: str, name: str, operand: Any) -> Any:
         return _any_of(path, operand)
     bounds = number_bounds(name, operand)
     if bounds is None:
-        return models.Filter(must_not=[_is_empty(path)])
+        # An empty list is as good as missing to Qdrant. It may be below another list, and it is no text.
+        is_text = all(type(one) is str for one in (operand if name == "$between" else [operand]))
+        return models.Filter(must_not=[_is_empty(path)]) if is_text else None
     return models.FieldCondition(key=path, range=models.Range(gte=bounds[0], lte=bounds[1]))
 
 
