@@ -201,6 +201,8 @@ class TokenCounter:
 
     def tokens(self, piece: TokenSpan) -> int:
         """Return the tokens of a measured text."""
+        if not piece.characters:  # a tokenizer may count its special tokens
+            return self.count("")
         return sum(self.count(end) for end in (piece.prefix, piece.suffix) if end) + piece.inner_count
 
     def estimate(self, text: str, max_tokens: int) -> int:

@@ -74,7 +74,7 @@ def select(
         if is_changed := trimmed is not selection:
             selection = add_table_heads(trimmed, relevance)
         yield from log.end(len(selection.selected), partial(_outcome, selection), is_recorded=is_changed)
-    log.notes += (*_left_out_best_notes(selection), *_stopped_notes(selection, relevance))
+    log.notes += (*_left_out_best_notes(selection), *_stopped_notes(selection, relevance), *_excess_notes(selection))
     return selection
 
 
@@ -307,6 +307,14 @@ def _stopped_notes(selection: Selection, relevance: Relevance) -> Sequence[str]:
     stopped = f"stopped at {selection.token_count:,} tokens"
     added = f"{pluralize(count, 'sentence')} with a relevance of at most {highest:.2f}"
     return (f"min_relevance: {stopped}; the next {NEXT_TOKENS:,} would add {added}",)
+
+
+def _excess_notes(selection: Selection) -> Sequence[str]:
+    """Return a note if the encoding counts more tokens of an empty text than the budget has: then nothing fits."""
+    tokens, max_tokens = selection.token_count, selection.layout.max_tokens
+    if tokens <= max_tokens:
+        return ()
+    return (f"budget: no text fits, the encoding counts {tokens:,} tokens of an empty one; max_tokens={max_tokens:,}",)
 
 
 def _cut_best_notes(selection: Selection) -> Sequence[str]:

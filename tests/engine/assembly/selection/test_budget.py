@@ -222,6 +222,29 @@ def test_an_empty_context_has_its_trace(rule: str, text: str):
     assert decision(context, "a").outcome == "dropped"
 
 
+def with_specials(text: str) -> int:
+    """Words, and what begins and ends each text, as a BERT tokenizer counts."""
+    return words(text) + 2
+
+
+@pytest.mark.parametrize("hits", [[], [" "], ["plain"], ["plain words of a chunk", "and others"]], ids=len)
+@pytest.mark.parametrize("settings", [{}, {"enabled": False}, {"granularity": "sentence"}, {"format": "xml"}], ids=str)
+def test_special_tokens_count_in_an_empty_context_as_in_any(hits: list[str], settings: dict[str, Any]):
+    chunks = hits_of([Chunk(str(at), str(at), text) for at, text in enumerate(hits)])
+    for limit in range(2, 14):
+        config = AssemblyConfig(max_tokens=limit, encoding=with_specials, **settings)
+        for query in (None, "plain"):
+            context = assemble(chunks, config, query=query)
+            assert context.token_count == context.trace.token_count == with_specials(context.text) <= limit
+
+
+def test_where_the_special_tokens_are_over_the_budget_the_context_is_empty_and_the_trace_says_so():
+    context = assemble(hits_of([SMALL]), AssemblyConfig(max_tokens=1, encoding=with_specials))
+    assert (context.text, context.token_count) == ("", 2)
+    assert "budget: no text fits, the encoding counts 2 tokens of an empty one; max_tokens=1" in context.trace.notes
+    assert "no text fits" not in repr(assemble([], AssemblyConfig(max_tokens=2, encoding=with_specials)).trace.notes)
+
+
 def test_the_trace_gives_what_was_left_out():
     """Chunks, tokens, rate."""
     context = fitted([SMALL, LARGE, LITTLE, worded("C", 7, 10)], 27, window=0)
