@@ -77,8 +77,11 @@ def test_filters_of_filters_pass_the_same_chunks(tmp_path: Path):
 
 
 ODD_ROWS: list[dict[str, Any]] = [
-    {"tags": []}, {"tags": ["b"]}, {"tags": ["x"]}, {"tags": "b"}, {"tags": {}}, {"tags": 3}, {"a\\b": 1}, {"a\\b": [2]}, {"c": {"d\\": 1}}, {},
-]  # fmt: skip
+    *({"tags": value} for value in ([], ["b"], ["x"], "b", {}, 3)),
+    *({"a\\b": value} for value in (1, [2])),
+    {"c": {"d\\": 1}},
+    {},
+]
 LISTS: list[Any] = [[], ["a"], ["m"], ("m",), "m", 3]
 
 

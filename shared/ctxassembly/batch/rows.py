@@ -6,7 +6,7 @@ into the Parquet file at its end. A run that finds a Parquet file first turns it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -19,9 +19,12 @@ from ctxassembly.data import retrieval as data
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.progress import RowFile, RowFormat, replace_lines
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import from_plain, to_plain
 
 _FORMAT = RowFormat(("id", "digest", "question", "error", "context", "retrieved"), "a batch", "out")
+_COLUMNS = ("id", "question", "error", "text", "json")
+"""The columns of a Parquet file: some to read, and the whole row as JSON."""
 _ROWS_AT_ONCE = 256
 """Rows of one group of a Parquet file, which are in memory together."""
 
@@ -125,8 +128,10 @@ class BatchFile:
             InputError: the file has something other than such rows.
         """
         path, target = lines_path(out), Path(out)
-        if path != target and target.exists() and not path.exists():
-            replace_lines(path, _parquet_lines(target))
+        if path != target and target.exists():
+            lines = _parquet_lines(target)
+            if not path.exists():
+                replace_lines(path, lines)
         with RowFile.opened(path, _FORMAT) as file:
             yield cls(file, {row["id"]: (place, row["digest"]) for place, row in file.rows})
         if path != target:
@@ -150,8 +155,15 @@ class BatchFile:
         return False
 
     def read(self, id: str) -> BatchRow:
-        """Return the row of `id`."""
-        return BatchRow.from_dict(self.file.read(self.places[id][0]))
+        """Return the row of `id`.
+
+        Raises:
+            InputError: its values are of other types.
+        """
+        try:
+            return BatchRow.from_dict(self.file.read(self.places[id][0]))
+        except Exception as error:
+            raise _FORMAT.refused(f"{self.file.name}, id {safe_repr(id)}: no row") from error
 
     def add(self, row: BatchRow) -> None:
         """Write a claimed row."""
@@ -159,16 +171,30 @@ class BatchFile:
         self.places[row.id] = self.file.add({**row.to_dict(), "digest": digest}), digest
 
 
-def _parquet_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines that `_write_parquet` turned into `path`."""
+def _parquet_lines(path: Path) -> Iterable[bytes]:
+    """Return the lines that `_write_parquet` turned into `path`.
+
+    Raises:
+        InputError: it has other columns, or is no Parquet file.
+    """
+    from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
-    with ParquetFile(path) as file:
-        if "json" not in file.schema_arrow.names:
-            raise _FORMAT.refused(f"{path.name}: no rows")
-        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["json"]):
-            for line in batch.column(0).to_pylist():
-                yield f"{line}\n".encode()
+    try:
+        with ParquetFile(path) as file:
+            is_ours = [*file.schema_arrow.names] == [*_COLUMNS]
+    except (OSError, ArrowException):
+        is_ours = False
+    if not is_ours:
+        raise _FORMAT.refused(f"{path.name}: no rows")
+
+    def lines() -> Iterator[bytes]:
+        with ParquetFile(path) as file:
+            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["json"]):
+                for line in batch.column(0).to_pylist():
+                    yield f"{line}\n".encode()
+
+    return lines()
 
 
 def _write_parquet(path: Path, target: Path) -> None:
@@ -176,7 +202,7 @@ def _write_parquet(path: Path, target: Path) -> None:
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
-    schema = pa.schema([(name, pa.large_string()) for name in ("id", "question", "error", "text", "json")])
+    schema = pa.schema([(name, pa.large_string()) for name in _COLUMNS])
     new, lines = target.with_name(f"{target.name}.new"), _FORMAT.lines(path)
     with ParquetWriter(new, schema) as writer:
         while group := [*islice(lines, _ROWS_AT_ONCE)]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from io import StringIO
@@ -156,8 +155,12 @@ def _rows(source: Any) -> Iterator[tuple[str, Any]]:
     """Yield the rows of `source`, each with its place for errors."""
     if isinstance(source, (str, Path)):
         path = Path(source)
-        if not path.is_file():
-            raise InputError(f"there is no file {str(path)!r}")
+        try:
+            has_file = path.is_file()
+        except (OSError, ValueError):  # no path: too long, or with a null character
+            has_file = False
+        if not has_file:
+            raise InputError(f"there is no file {safe_repr(str(path))}")
         yield from _csv_rows(path) if path.suffix.lower() == ".csv" else _json_rows(path)
         return
     if hasattr(source, "to_dict") and hasattr(source, "columns"):  # a pandas DataFrame
@@ -184,6 +187,8 @@ def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
 def _parsed(text: str, place: str) -> Any:
     try:
         return json.loads(text)
+    except RecursionError:
+        raise InputError(f"{place}: nested too deep") from None
     except ValueError as error:
         raise InputError(f"{place}: no JSON: {error}") from None
 
@@ -193,8 +198,12 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Any]]:
     text = _read_text(path)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     rows = csv.DictReader(StringIO(text, newline=""), delimiter=delimiter)
-    for row in rows:
-        yield f"{path.name}, line {rows.line_num}", {key: _cell(value) for key, value in row.items() if key}
+    try:
+        for row in rows:
+            place = f"{path.name}, line {rows.line_num}"
+            yield place, {key: _cell(value, f"{place}: {key}") for key, value in row.items() if key}
+    except csv.Error as error:
+        raise InputError(f"{path.name}, line {rows.reader.line_num}: can't be read as CSV: {error}") from None
 
 
 def _read_text(path: Path) -> str:
@@ -202,13 +211,18 @@ def _read_text(path: Path) -> str:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path.name}: save it as UTF-8: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path.name}: can't be read: {error}") from None
 
 
-def _cell(text: str) -> Any:
+def _cell(text: str, place: str) -> Any:
     """Return a cell of a CSV file: a list or a dict if it is JSON of one, else its text."""
-    with suppress(ValueError):
+    try:
         return json.loads(text) if text and text.lstrip()[:1] in ("[", "{") else text
-    return text
+    except RecursionError:
+        raise InputError(f"{place}: nested too deep") from None
+    except ValueError:
+        return text
 
 
 def _flat(row: Any) -> Mapping[str, Any]:
@@ -221,12 +235,14 @@ def _flat(row: Any) -> Mapping[str, Any]:
         else:
             raise InputError(f"a question must be a dict, got {safe_repr(row)}")
     if isinstance(row.get("inputs"), Mapping):
+        if not isinstance(row.get("outputs") or {}, Mapping):
+            raise InputError(f"outputs must be a dict, got {safe_repr(row['outputs'])}")
         inputs, outputs = dict(row["inputs"]), dict(row.get("outputs") or {})
         if len(inputs) == 1:
             inputs = {"question": next(iter(inputs.values()))}
         if len(outputs) == 1 and outputs.keys().isdisjoint((*ANSWER, *QUOTATION, *CHUNK, *DOCUMENT, *EVIDENCE)):
             outputs = {"answer": next(iter(outputs.values()))}
-        row = {**({"id": str(row["id"])} if row.get("id") is not None else {}), **inputs, **outputs}
+        row = {**({"id": _name(row["id"], "id")} if row.get("id") is not None else {}), **inputs, **outputs}
     return {str(key): value for key, value in row.items() if not _is_missing(value)}
 
 
@@ -252,7 +268,7 @@ def _question(row: Mapping[str, Any]) -> LabeledQuestion:
         )
     if answer is not None and not isinstance(answer, str):
         raise InputError(f"answer must be a text, got {safe_repr(answer)}")
-    id_, is_made = str(_field(row, ID) or ""), _flag(row, "made", default=False)
+    id_, is_made = _name(_field(row, ID), "id"), _flag(row, "made", default=False)
     return LabeledQuestion(text, evidence, id_, answer, row.get("filter"), is_made, is_answerable)
 
 
@@ -260,10 +276,10 @@ def _evidence(row: Mapping[str, Any]) -> tuple[Evidence, ...]:
     """Return the evidence that the fields of `row` mark: a list under `evidence`, or flat fields."""
     found = [_piece(piece) for piece in _as_list(_field(row, EVIDENCE))]
     quotations, chunk_ids = _as_list(_field(row, QUOTATION)), _as_list(_field(row, CHUNK))
-    document_ids = [str(document_id) for document_id in _as_list(_field(row, DOCUMENT))]
+    document_ids = [_name(document_id, "document_id") for document_id in _as_list(_field(row, DOCUMENT))]
     only_document = document_ids[0] if len(document_ids) == 1 else None
     found += [Evidence(quotation=quotation, document_id=only_document) for quotation in quotations]
-    found += [Evidence(chunk_id=str(chunk_id), document_id=only_document) for chunk_id in chunk_ids]
+    found += [Evidence(chunk_id=_name(id_, "chunk_id"), document_id=only_document) for id_ in chunk_ids]
     if "start" in row or "end" in row:
         found.append(Evidence(only_document, _offset(row, "start"), _offset(row, "end")))
     elif not found:
@@ -293,12 +309,22 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray" else [value]
 
 
+def _name(value: Any, field: str) -> str:
+    """Return an id as text; empty for None. A number or a UUID is one, a list isn't."""
+    if isinstance(value, (list, tuple, Mapping)) or type(value).__name__ == "ndarray":
+        raise InputError(f"{field} must be a text, got {safe_repr(value)}")
+    return "" if value is None else str(value)
+
+
 def _offset(row: Mapping[str, Any], name: str) -> int | None:
     value = row.get(name)
     try:
-        return None if value is None else int(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be an integer, got {safe_repr(value)}") from None
+        offset = None if value is None else int(value)
+    except (TypeError, ValueError, OverflowError):
+        offset = None
+    if value is not None and (offset is None or (isinstance(value, float) and value != offset)):
+        raise InputError(f"{name} must be an integer, got {safe_repr(value)}")
+    return offset
 
 
 def _flag(row: Mapping[str, Any], name: str, *, default: bool) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -23,6 +24,7 @@ from ctxassembly.evaluate.systems import System, SystemResult, as_system
 from ctxassembly.runtime.driver import Port
 from ctxassembly.runtime.progress import RowFile, RowFormat, progress_bar
 from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
+from ctxassembly.serialization import from_plain
 
 FORMAT = 2
 """Part of the digest of a row: rows of another format are measured again."""
@@ -31,7 +33,9 @@ MAX_QUESTION_CHARS = 100_000
 Task = tuple[LabeledQuestion, System]
 Rows = dict[tuple[str, str], EvaluationRow]
 """By the id of the question and the name of the system."""
-_FORMAT = RowFormat([field.name for field in fields(EvaluationRow)], "an evaluation", "resume")
+_FORMAT = RowFormat(
+    [field.name for field in fields(EvaluationRow)], "an evaluation", "resume", partial(from_plain, EvaluationRow)
+)
 
 
 @dataclass(frozen=True)
@@ -279,7 +283,7 @@ def _rows_of(evaluation: Evaluation, file: RowFile) -> Rows:
     """Return the rows of a file that belong to this evaluation."""
     digests = {question.id: evaluation.digest_of(question) for question in evaluation.questions}
     names = {system.name for system in evaluation.systems}
-    rows = (EvaluationRow(**row) for _, row in file.rows)
+    rows = (from_plain(EvaluationRow, row) for _, row in file.rows)
     return {
         (row.question_id, row.system): row
         for row in rows

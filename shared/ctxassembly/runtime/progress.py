@@ -1,12 +1,14 @@
 """What long runs share: a progress bar, and a file of JSON lines that the next run goes on with.
 
-A killed process loses at most the row it wrote. Rows with an error are dropped when the file is opened, to be made
-again, and so is a last line without an end.
+A killed process loses at most the row it wrote. When a file is opened again, all of it is read first: one that isn't
+such a file stays as it is, byte for byte. Then rows with an error are dropped, to be made again, and so is a last line
+without an end; a file of nothing else isn't known to be one.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,6 +46,8 @@ class RowFormat:
     """What makes such rows: "a batch"."""
     parameter: str
     """The parameter by which the caller passes the path."""
+    check: Callable[[Mapping[str, Any]], object] = lambda row: row
+    """A function that raises an error for a row with other values."""
 
     def refused(self, place: str) -> InputError:
         """Return the error about a file that has something else."""
@@ -58,22 +62,45 @@ class RowFormat:
             return f"{json.dumps(values)}\n".encode()
 
     def lines(self, path: Path) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
-        """Yield the place of each line, the line and its row.
+        """Yield the place of each line, the line and its row. What follows the last whole line is left out.
 
         Raises:
-            InputError: a line is no such row.
+            InputError: a line is no such row, or the first one has no end.
         """
         place = 0
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                try:
-                    row = json.loads(line)
-                except ValueError:
-                    row = None
-                if not isinstance(row, dict) or {*row} != {*self.fields} or not isinstance(row[self.fields[0]], str):
+                row = self._row(line)
+                if not line.endswith(b"\n") and place and self._is_unfinished(line, row):
+                    return
+                if row is None or not line.endswith(b"\n"):
                     raise self.refused(f"{path.name}, line {number}: no row")
                 yield place, line, row
                 place += len(line)
+
+    def _row(self, line: bytes) -> dict[str, Any] | None:
+        """Return the row in a line; None if it has none."""
+        row = _parsed(line)
+        if not isinstance(row, dict) or {*row} != {*self.fields} or not isinstance(row[self.fields[0]], str):
+            return None
+        try:
+            self.check(row)
+        except Exception:  # noqa: BLE001 - whatever such values raise, they aren't ours
+            return None
+        return row
+
+    def _is_unfinished(self, line: bytes, row: dict[str, Any] | None) -> bool:
+        """Return True for the beginning of a row, or a row without its line break, as a killed process leaves it."""
+        start = f'{{"{self.fields[0]}": "'.encode()
+        return row is not None or (_parsed(line) is None and (line.startswith(start) or start.startswith(line)))
+
+
+def _parsed(line: bytes) -> Any:
+    """Return the JSON in a line; None if it has none, or one that is nested too deep."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 @dataclass(frozen=True)
@@ -89,16 +116,12 @@ class RowFile:
     @classmethod
     @contextmanager
     def opened(cls, path: Path, format: RowFormat) -> Iterator[RowFile]:
-        """Yield the file, which is made if there is none.
+        """Yield the file, which is made if there is none. It is read whole before it is changed.
 
         Raises:
-            InputError: the file has something other than such rows. It is left as it is.
+            InputError: the file has something other than such rows, and is left as it is; or it can't be opened.
         """
-        if path.exists():
-            _cut_off_unfinished(path, format)
-            if any(row["error"] is not None for _, _, row in format.lines(path)):
-                replace_lines(path, (line for _, line, row in format.lines(path) if row["error"] is None))
-        with path.open("a+b") as file:
+        with _open(path, format) as file:
             yield cls(path.name, file, format, ((place, row) for place, _, row in format.lines(path)))
 
     def read(self, place: int) -> dict[str, Any]:
@@ -115,18 +138,22 @@ class RowFile:
         return place
 
 
-def _cut_off_unfinished(path: Path, format: RowFormat) -> None:
-    """Remove a last line without an end, which a killed process left. If it begins otherwise, it isn't one of ours."""
-    start, end = f'{{"{format.fields[0]}": "'.encode(), 0
-    with path.open("r+b") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                end += len(line)
-            elif not (line.startswith(start) or start.startswith(line)):
-                raise format.refused(f"{path.name}: no rows")
-            else:
-                file.truncate(end)
-                return
+def _open(path: Path, format: RowFormat) -> BinaryIO:
+    """Open a file for more rows, without those that have an error and what follows the last whole line."""
+    try:
+        if path.exists():
+            if not path.is_file():
+                raise format.refused(f"{path.name}: no file")
+            end, has_errors = 0, False
+            for place, line, row in format.lines(path):
+                end, has_errors = place + len(line), has_errors or row["error"] is not None
+            if has_errors:
+                replace_lines(path, (line for _, line, row in format.lines(path) if row["error"] is None))
+            elif end < path.stat().st_size:
+                os.truncate(path, end)
+        return path.open("a+b")
+    except (OSError, ValueError) as error:  # with a null character a path is a ValueError
+        raise InputError(f"{format.parameter} can't be opened: {error}") from error
 
 
 def replace_lines(path: Path, lines: Iterable[bytes]) -> None:

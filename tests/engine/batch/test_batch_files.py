@@ -130,7 +130,19 @@ def test_an_unfinished_last_line_is_made_again(tmp_path: Path, cut: int):
     assert names(path) == [name for name, _ in QUESTIONS]
 
 
-@pytest.mark.parametrize("text", ["my notes", "my notes\n", '{"id": 7}\n', "[]\n", "\xff\n", '{"id": "q1"}\n'])
+OTHERS = [
+    "my notes",
+    "my notes\n",
+    '{"id": 7}\n',
+    "[]\n",
+    "\xff\n",
+    '{"id": "q1"}\n',
+    '{"id": "q1", "question": "Ferritin?"}\n{"id": "q2", "question": "Until when may I drink before the examination?"}',
+    '{"id": "q1", "question": "Fer',
+]
+
+
+@pytest.mark.parametrize("text", OTHERS)
 def test_a_file_of_something_else_is_refused_and_left_as_it_is(tmp_path: Path, text: str):
     path = tmp_path / "contexts.jsonl"
     path.write_text(text, "latin-1")
@@ -263,6 +275,26 @@ def test_a_parquet_file_of_something_else_is_refused(tmp_path: Path):
     parquet.write_table(pa.table({"id": ["q1"]}), tmp_path / "contexts.parquet")
     with pytest.raises(InputError, match=r"contexts\.parquet: no rows of a batch"):
         list(made(tmp_path / "contexts.parquet"))
+
+
+def test_a_parquet_file_of_something_else_is_left_as_it_is_beside_lines_of_ours(tmp_path: Path):
+    """As a killed run leaves them, whose path another file has taken since."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    made(tmp_path / "contexts.parquet.jsonl").run()
+    parquet.write_table(pa.table({"id": ["q1"], "json": ["{}"]}), tmp_path / "contexts.parquet")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(InputError, match=r"contexts\.parquet: no rows of a batch"):
+        list(made(tmp_path / "contexts.parquet"))
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_row_whose_values_are_of_other_types_is_an_error_of_ours(tmp_path: Path):
+    path = tmp_path / "contexts.jsonl"
+    made(path).run()
+    path.write_text("".join(json.dumps({**line, "context": {"text": []}}) + "\n" for line in lines(path)), "utf-8")
+    with pytest.raises(InputError, match=r"contexts\.jsonl, id 'q0': no row of a batch; pass another path as out"):
+        list(made(path))
 
 
 def test_parquet_without_pyarrow_is_an_error_that_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

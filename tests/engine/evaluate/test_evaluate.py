@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ import pytest
 
 from ctxassembly import AnswerChain, AssemblyConfig, Chunk, Hit, MemoryIndex, RetrievalConfig, assemble
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.evaluate import EvaluationReport, Piece, SystemResult, aevaluate, assembled, evaluate
+from ctxassembly.evaluate import EvaluationReport, EvaluationRow, Piece, SystemResult, aevaluate, assembled, evaluate
 
 LEAFLET = "Wear loose clothes. Drink water until two hours before. Eat nothing for six hours. Then rest at home."
 DRINK, EAT = "Drink water until two hours before.", "Eat nothing for six hours."
@@ -299,15 +300,46 @@ def test_rows_with_an_error_are_tried_again(tmp_path: Path):
     assert len(system.asked) == 8
 
 
+ROW = json.dumps(asdict(EvaluationRow("q", "ours", "d", characters=1)))
+
+
 @pytest.mark.parametrize(
-    ("text", "message"), [('{"name": "else"}\n', r", line 1: no row"), ('{"name": "else"}', ": no rows"), ("mine", ":")]
+    ("text", "line"),
+    [
+        ('{"name": "else"}\n', 1),
+        ('{"name": "else"}', 1),
+        ("mine", 1),
+        ('{"question_id": "q1", "question": "Mine?"}', 1),
+        ('{"question_id": "half', 1),  # no line says that the file is ours
+        ("{", 1),
+        ('{"question_id": "q1", "question": "Mine?"}\n{"question_id": "q2"', 1),
+        (f'{ROW}\n{{"question_id": "q1", "question": "Mine?"}}', 2),
+        (f"{ROW}\nmine", 2),
+        (f"{ROW}\nmine\n", 2),
+        (f"{ROW.replace('{}', '[1]')}\n", 1),
+        (ROW.replace("{}", '{"recall": "much"}') + "\n", 1),
+        (ROW.replace("null", "[]") + "\n", 1),
+        (ROW.replace("1,", "Infinity,") + "\n", 1),
+        (f"{ROW.replace('null', 'false')}\n{ROW[:30]}", 1),
+        (f"{ROW}\n{'[' * 50_000}\n", 2),
+        ("\x00\x01\xff\n", 1),
+    ],
+    ids=lambda value: str(value)[:40],
 )
-def test_another_file_is_not_resumed(tmp_path: Path, text: str, message: str):
+def test_another_file_is_refused_and_stays_byte_for_byte(tmp_path: Path, text: str, line: int):
     file = tmp_path / "rows.jsonl"
-    file.write_text(text, "utf-8")
-    with pytest.raises(InputError, match=rf"rows\.jsonl{message}.* of an evaluation; pass another path as resume"):
+    file.write_bytes(text.encode("latin-1"))
+    message = rf"rows\.jsonl, line {line}: no row of an evaluation; pass another path as resume"
+    with pytest.raises(InputError, match=message):
         evaluate(ASKED, {"ours": Counting()}, resume=file, progress=False)
-    assert file.read_text("utf-8") == text
+    assert file.read_bytes() == text.encode("latin-1")
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.jsonl"]
+
+
+@pytest.mark.parametrize("name", [".", "no folder/rows", "null\x00", "x" * 5_000], ids=lambda name: name[:9])
+def test_a_path_that_is_no_file_is_an_error_of_ours(tmp_path: Path, name: str):
+    with pytest.raises(InputError, match="resume"):
+        evaluate(ASKED, {"ours": Counting()}, resume=f"{tmp_path}/{name}", progress=False)
 
 
 async def test_async_systems_give_the_same_report():

@@ -6,7 +6,7 @@ import pytest
 
 from ctxassembly import Chunk
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.evaluate import Evidence, LabeledQuestion, questions_from, read_questions
+from ctxassembly.evaluate import Evidence, LabeledQuestion, evaluate, questions_from, read_questions
 
 DRINK = "Until when may I drink?"
 QUOTED = Evidence(quotation="until two hours before")
@@ -49,6 +49,14 @@ def test_evidence_is_read_in_every_form(fields: dict[str, Any], evidence: tuple[
         ({"question": DRINK, "is_answerable": False, "quotation": "a"}, "without an answer has no evidence"),
         ({"question": "Other?", "id": "one", "answer": "a"}, "id 'one' is already used by question 1"),
         ({"question": 3, "answer": "a"}, "text must be the question, got 3"),
+        ({"question": DRINK, "document_id": "a", "start": float("inf"), "end": 3}, "start must be an integer, got inf"),
+        ({"question": DRINK, "document_id": "a", "start": 1, "end": 3.5}, "end must be an integer, got 3.5"),
+        ({"question": DRINK, "chunk_id": [["a"]]}, r"chunk_id must be a text, got \['a'\]"),
+        ({"question": DRINK, "document_id": {"a": 1}}, "document_id must be a text, got {'a': 1}"),
+        ({"question": DRINK, "quotation": [["a"]]}, r"quotation must be a text or None, got \['a'\]"),
+        ({"question": DRINK, "answer": "a", "id": ["a"]}, r"id must be a text, got \['a'\]"),
+        ({"question": ["a"], "answer": "a"}, r"text must be the question, got \['a'\]"),
+        ({"inputs": {"question": DRINK}, "outputs": ["a"]}, r"outputs must be a dict, got \['a'\]"),
         (3, "a question must be a dict, got 3"),
     ],
 )
@@ -102,6 +110,44 @@ def test_csv_and_data_frames_give_the_same_questions(tmp_path: Path):
 def test_files_of_several_forms_are_read(tmp_path: Path, name: str, content: str):
     (tmp_path / name).write_bytes(content.encode())
     assert read_questions(tmp_path / name) == (LabeledQuestion("Why?", (Evidence(quotation="because, so"),)),)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("long.csv", f"question,quotation\nShort?,a\nLong?,{'x' * 200_000}\n", "long.csv, line 3: .*field larger than"),
+        ("deep.csv", f'question,evidence\nDeep?,"{"[" * 50_000}"\n', "deep.csv, line 2: evidence: nested too deep"),
+        ("deep.jsonl", '{"question": "a?", "answer": "b"}\n' + '{"a":' * 50_000, "deep.jsonl, line 2: nested too deep"),
+        ("deep.json", "[" * 50_000, "deep.json: nested too deep"),
+        (
+            "inf.jsonl",
+            '{"question": "a?", "document_id": "d", "start": Infinity, "end": 2}',
+            "inf.jsonl, line 1: start",
+        ),
+        ("binary.jsonl", "\x00\x01\x02", "binary.jsonl, line 1: no JSON"),
+        ("../" * 2_000, None, "there is no file"),
+        ("null\x00", None, "there is no file"),
+        (".", None, "there is no file"),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+def test_a_hostile_file_is_an_error_that_names_file_and_line(
+    tmp_path: Path, name: str, content: str | None, message: str
+):
+    if content is not None:
+        (tmp_path / name).write_text(content, "utf-8")
+    with pytest.raises(InputError, match=message):
+        read_questions(f"{tmp_path}/{name}")
+
+
+def test_half_a_surrogate_pair_is_read_as_it_is(tmp_path: Path):
+    file = tmp_path / "half.jsonl"
+    file.write_text('{"question": "Why \\ud800?", "quotation": "a \\ud800"}', "utf-8")
+    [question] = read_questions(file)
+    assert question.evidence[0].quotation == "a \ud800"
+    report = evaluate([question], {"ours": lambda question: "a \ud800"}, progress=False)
+    assert report.estimate("ours", "recall").mean == 1.0
+    assert str(report)
 
 
 def test_a_file_of_another_encoding_is_an_error(tmp_path: Path):
