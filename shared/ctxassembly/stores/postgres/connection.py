@@ -6,7 +6,9 @@ transaction alone, and sent together with its statement in one round trip:
 
 - `hnsw.ef_search` bounds how many rows an HNSW scan gives (40 by default: `LIMIT 100` gives 40), and
   `hnsw.iterative_scan` lets the scan continue until the limit is reached, also past rows that a filter excludes;
-- no just-in-time compilation, which takes longer than these statements do.
+- no just-in-time compilation, which takes longer than these statements do;
+- what a role may have set otherwise, and results depend on: `pg_trgm.similarity_threshold`, a limit of what a GIN index
+  gives, and `row_security`, which as `off` refuses each table with a policy.
 
 psycopg prepares no statement: a pooler would lose it, preparing would be another round trip for the fifth use of each,
 and a plan made for any values doesn't know a rare word from a common one.
@@ -44,6 +46,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from ctxassembly.concurrency import DeadlineError, await_with_deadline, submit, wait_with_deadline
 from ctxassembly.errors import ConfigError, CtxAssemblyError, StoreError, missing_extra
 from ctxassembly.safe_repr import describe_error
+from ctxassembly.stores.simple_words import MIN_SIMILARITY
 
 T = TypeVar("T")
 BoundStatement = tuple[Any, Mapping[str, Any]]
@@ -144,6 +147,10 @@ def make_engine(server: Server, **options: Any) -> Engine:
     return engine
 
 
+SQL_SETTINGS = "set_config('standard_conforming_strings', 'on', true), set_config('quote_all_identifiers', 'off', true)"
+"""Sets for a transaction how texts are written in SQL, and names of types and indexes in what the server tells."""
+
+
 def settings_statement(server: Server) -> tuple[str, tuple[str]]:
     """Return the statement that sets what a search needs until its transaction ends, and its values for psycopg."""
     # A pgvector without iterative scans refuses the setting once its library is loaded.
@@ -151,7 +158,9 @@ def settings_statement(server: Server) -> tuple[str, tuple[str]]:
         "SELECT CASE WHEN current_setting('hnsw.ef_search', true) IS NULL"
         " OR current_setting('hnsw.iterative_scan', true) IS NOT NULL"
         " THEN set_config('hnsw.iterative_scan', 'relaxed_order', true) END,"
-        " set_config('hnsw.ef_search', %s, true), set_config('jit', 'off', true)"
+        " set_config('hnsw.ef_search', %s, true), set_config('jit', 'off', true),"
+        f" set_config('row_security', 'on', true), set_config('gin_fuzzy_search_limit', '0', true), {SQL_SETTINGS},"
+        f" set_config('pg_trgm.similarity_threshold', '{MIN_SIMILARITY}', true)"
     ), (str(server.ef_search),)
 
 

@@ -35,6 +35,7 @@ from ctxassembly.safe_repr import join_first
 from ctxassembly.stores.postgres.connection import (
     AUTOCOMMIT,
     CONNECT_SECONDS,
+    SQL_SETTINGS,
     Server,
     driver_error,
     fetch_rows,
@@ -60,7 +61,9 @@ TURN_SECONDS = 0.1
 HEARTBEAT_SECONDS = 1.0
 """Pause between two signs of life of the connection that has the turn while another one works."""
 
-_TURN_SQL = "SELECT set_config('lock_timeout', %s, true), pg_try_advisory_xact_lock{shared}(hashtext(%s)){flushed}"
+_TURN_SQL = (
+    "SELECT set_config('lock_timeout', %s, true), pg_try_advisory_xact_lock{shared}(hashtext(%s)){flushed}, {settings}"
+)
 _IS_SHARED_SQL = "SELECT pg_try_advisory_xact_lock_shared(hashtext(%s))"
 _QUEUE_SQL = "SELECT set_config('lock_timeout', %s, true), pg_advisory_xact_lock(hashtext(%s))"
 _FLUSH_SQL = ", pg_stat_force_next_flush()"
@@ -170,10 +173,12 @@ class MaintenanceConnection:
     def begin(self, table: str, turn: Turn | None) -> bool:
         """Set the timeouts of a transaction, and take the turn if asked; return True if it may continue."""
         if not turn:
-            self.connection.execute("SELECT set_config('lock_timeout', %s, true)", (self._lock_timeout,))
+            begin_sql = f"SELECT set_config('lock_timeout', %s, true), {SQL_SETTINGS}"
+            self.connection.execute(begin_sql.encode(), (self._lock_timeout,))
             return True
         flush_sql = _FLUSH_SQL if self.connection.info.server_version >= 150_000 else ""
-        sql = _TURN_SQL.format(shared="_shared" if turn == "shared" else "", flushed=flush_sql)
+        shared = "_shared" if turn == "shared" else ""
+        sql = _TURN_SQL.format(shared=shared, flushed=flush_sql, settings=SQL_SETTINGS)
         row = self.connection.execute(sql.encode(), (self._lock_timeout, table)).fetchone()
         return bool(row and row[1])
 
