@@ -285,8 +285,12 @@ class AsyncIndex(Protocol):
 class EnrichmentTable(Protocol):
     """The `enrichment` of an index: `enrich` reads documents and writes notes through it, from several threads."""
 
-    def outlines(self) -> Sequence[Outline]:
-        """Return the documents of the index, in the order of their ids."""
+    def outlines(self, varying_keys: Sequence[str] = ()) -> Sequence[Outline]:
+        """Return the documents of the index, in the order of their ids.
+
+        Chunks are of one document if they have its id and agree on every metadata key on which neighbors have to agree:
+        all but those of places in a document, and `varying_keys`.
+        """
 
     def read(self, outline: Outline) -> StoredDocument:
         """Return the document as it is now."""

@@ -577,3 +577,21 @@ async def test_awaited_it_is_the_same(own: PostgresIndex):
     assert (await aenrich(own, ask, embed=Hashed(), progress=False)).documents == 3
     assert texts(own, "visitfrage2")[:1] == [TEXTS["visit"][1]]
     assert (await aenrich(own, ask, embed=Hashed(), progress=False)).documents == 0
+
+
+def test_notes_on_a_document_are_of_its_own_tenant_alone(own: PostgresIndex, engine: PGEngine):
+    """In a table of our own, and in one of LangChain's, whose chunks have a column of the tenant or none."""
+    made = [
+        replace(chunk, id=f"{tenant} {chunk.id}", document_id="handbook.pdf", metadata={"tenant": tenant})
+        for tenant in ("acme", "globex")
+        for chunk in chunks({tenant: (f"{tenant} one.", f"{tenant} two.")})
+    ]
+    own.add(made, embed=embed, progress=False)
+    store = langchain_store(engine, plain=True)
+    store.add_documents([document(chunk, plain=True) for chunk in made])
+    for index in (own, PostgresIndex.attach(store).with_enrichment()):
+        model = Scripted()
+        assert enrich(index, model, progress=False).estimate.split_by == ("tenant",)
+        texts = [" ".join(one["text"] for one in given(request)["chunks"]) for request in model.requests]
+        assert sorted(text for text in texts if "two" in text) == ["acme one. acme two.", "globex one. globex two."]
+        assert enrich(index, model, progress=False).documents == 0  # with the notes in the rows, too

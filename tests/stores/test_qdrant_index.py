@@ -350,7 +350,13 @@ def test_notes_on_attached_chunks_are_found_and_shown_until_the_vector_store_ove
     index = QdrantIndex.attach(store, progress=False)
     asked = [{"chunk": at + 1, "questions": [f"Is zinc {at} low?"]} for at in range(4)]
     reply = json.dumps({"summary": "On iron.", "chunks": asked})
-    enrich(index, lambda _: reply, EnrichmentConfig(questions=1), embed=EMBEDDINGS, progress=False)
+    enrich(
+        index,
+        lambda _: reply,
+        EnrichmentConfig(questions=1, varying_keys=("tenant",)),
+        embed=EMBEDDINGS,
+        progress=False,
+    )
     found = retrieve("zinc 2", WORDS, index=index).hits[0].chunk
     assert (found.text, found.metadata["page_summary"]) == (TEXTS[2], "On iron.")
     assert index.find_terms(_asked("zinc")).terms[0].chunk_count == 4
@@ -358,7 +364,7 @@ def test_notes_on_attached_chunks_are_found_and_shown_until_the_vector_store_ove
     store.add_documents([document(CHUNKS[2])], ids=[found.id])
     index = QdrantIndex.attach(store, progress=False)
     assert index.find_terms(_asked("zinc")).terms[0].chunk_count == 3
-    (outline,) = index.enrichment.outlines()
+    (outline,) = index.enrichment.outlines(("tenant",))
     assert "" in outline.fingerprints
 
 
@@ -432,3 +438,16 @@ def test_langchain_reads_a_collection_that_create_made():
     store = QdrantVectorStore(index.client, "chunks", EMBEDDINGS)
     (found,) = store.similarity_search(TEXTS[2], k=1)
     assert (found.page_content, found.metadata["tenant"]) == (TEXTS[2], "theirs")
+
+
+def test_notes_on_a_document_are_of_its_own_tenant_alone():
+    index, asked = make_index(), list[str]()
+
+    def model(request: Any) -> str:
+        asked.append(" ".join(one["text"] for one in json.loads(request.messages[-1]["content"])["chunks"]))
+        return json.dumps({"summary": asked[-1]})
+
+    assert enrich(index, model, progress=False).estimate.split_by == ("tenant",)
+    assert sorted(asked) == [f"{TEXTS[1]} {TEXTS[3]}", f"{TEXTS[0]} {TEXTS[2]}"]
+    hits = retrieve("iron ferritin", WORDS, index=index, filter={"tenant": "theirs"}).hits
+    assert {hit.chunk.metadata["page_summary"] for hit in hits} == {f"{TEXTS[0]} {TEXTS[2]}"}

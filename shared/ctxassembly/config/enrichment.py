@@ -54,12 +54,16 @@ class EnrichmentConfig:
     date: bool = True
     """True asks for the date that a document states for itself, as "date" (2026-05-31), for a boost that decays by age:
     `Boost("recent", 1.2, half_life_days=365, date_key="date")`."""
+    varying_keys: tuple[str, ...] = ()
+    """Metadata keys whose values differ within a document, and say nothing of who may read it. Chunks that differ in
+    any other key but those of places (`page`, `chunk_index`, `section`) are documents of their own, as a tenant's are:
+    the estimate names the keys that split documents."""
     concurrency: Annotated[int, Range(1, 64)] = 8  # half of the threads: each waits for the database and the model
     """The documents that are under way at the same time, 1 to 64."""
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for name in ("categories", "entity_types"):
+        for name in ("categories", "entity_types", "varying_keys"):
             value = getattr(self, name)
             if not isinstance(value, tuple) or not all(isinstance(one, str) and one.strip() for one in value):
                 raise ConfigError(name, "a tuple of non-empty strings", value)

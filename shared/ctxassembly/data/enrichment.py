@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -44,7 +45,7 @@ class DocumentNotes:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A stored document without its text."""
+    """A stored document without its text: chunks of one document id with equal metadata, but for keys that vary."""
 
     document_id: str
     keys: tuple[Any, ...]
@@ -53,6 +54,8 @@ class Outline:
     """A hash of its texts."""
     fingerprints: frozenset[str]
     """The marks of the notes that its chunks have; "" for a chunk without notes."""
+    split_by: tuple[str, ...] = ()
+    """The metadata keys by which it differs from others of the same id, as the documents of two tenants do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +100,30 @@ class StoredChunk(NamedTuple):
     """The mark of its notes; "" without notes."""
 
 
-def group_outlines(rows: Iterable[StoredChunk]) -> list[Outline]:
-    """Return the documents among `rows`, in the order of their ids."""
-    documents: dict[str, list[tuple[Any, Any, bytes, str]]] = defaultdict(list)
+SharedValues = frozenset[tuple[str, Hashable]]
+"""The metadata that the chunks of a document share, by their keys."""
+
+
+def group_outlines(rows: Iterable[StoredChunk], shared_values: Callable[[Chunk], SharedValues]) -> list[Outline]:
+    """Return the documents among `rows`, in the order of their ids.
+
+    A model reads a document as one, and what it writes is shown with each of its chunks. So what one reader may not see
+    beside the others is a document of its own.
+    """
+    documents: dict[str, dict[SharedValues, list[tuple[Any, Any, bytes, str]]]] = defaultdict(lambda: defaultdict(list))
     for key, chunk, mark in rows:
         digest = hashlib.sha256(chunk.text.encode(errors="surrogatepass")).digest()
-        documents[chunk.document_id].append((sort_key(chunk), key, digest, mark))
+        documents[chunk.document_id][shared_values(chunk)].append((sort_key(chunk), key, digest, mark))
     outlines: list[Outline] = []
     for document_id in sorted(documents):
-        stored = sorted(documents[document_id], key=lambda row: row[0])
-        content = hashlib.sha256(b"".join(digest for _, _, digest, _ in stored)).hexdigest()
-        marks = frozenset(mark for *_, mark in stored)
-        outlines.append(Outline(document_id, tuple(key for _, key, _, _ in stored), content, marks))
+        groups = documents[document_id]
+        differing = frozenset[tuple[str, Hashable]]().union(*groups) - next(iter(groups)).intersection(*groups)
+        split_by = tuple(sorted({path for path, _ in differing}))
+        in_order = (sorted(group, key=itemgetter(0)) for group in groups.values())
+        for stored in sorted(in_order, key=lambda rows: rows[0][0]):
+            content = hashlib.sha256(b"".join(digest for _, _, digest, _ in stored)).hexdigest()
+            marks = frozenset(mark for *_, mark in stored)
+            outlines.append(Outline(document_id, tuple(key for _, key, _, _ in stored), content, marks, split_by))
     return outlines
 
 

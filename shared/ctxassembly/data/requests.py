@@ -78,6 +78,8 @@ class FindTerms:
     max_terms: int
     max_variants: int
     """Of a word that no chunk has: how many words that it is part of, or nearly equals, are wanted."""
+    filter: Any = None
+    """The filter of the search. The words nearly equal are of chunks that pass it; counts are of all chunks."""
 
 
 @dataclass(frozen=True, slots=True)

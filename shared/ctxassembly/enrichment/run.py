@@ -29,6 +29,8 @@ ENCODING = "cl100k_base"
 MAX_FAILURES = 10
 """Documents that end the run when they fail one after the other. One failure may be the document's; ten in a row are
 the model's, or the key's."""
+MAX_NAMED = 5
+"""Keys that a printed estimate names."""
 _MESSAGE_OVERHEAD_TOKENS = 8
 """Tokens per call for the roles of its two messages."""
 
@@ -50,10 +52,14 @@ class EnrichmentEstimate:
     """Prompt tokens, counted by `ENCODING`, without the schemas that a provider may add."""
     max_tokens_out: int
     """Upper bound of the reply tokens: the sum of the `max_tokens` of the calls."""
+    split_by: tuple[str, ...] = ()
+    """The metadata keys by which chunks of one document id are several documents, each with notes of its own. See
+    `EnrichmentConfig.varying_keys`."""
 
     def __str__(self) -> str:
+        split_by = f" (split by {', '.join(map(repr, self.split_by[:MAX_NAMED]))})" if self.split_by else ""
         return (
-            f"documents {self.documents:,}, chunks {self.chunks:,}, calls {self.calls:,}, "
+            f"documents {self.documents:,}{split_by}, chunks {self.chunks:,}, calls {self.calls:,}, "
             f"tokens in {self.tokens_in:,}, tokens out at most {self.max_tokens_out:,}"
         )
 
@@ -73,7 +79,7 @@ class EnrichmentResult:
     """Documents whose notes were stored."""
     chunks: int = 0
     failed: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """The reason of the failure by document id. The next run tries these documents again."""
+    """The reasons of the failures by document id. The next run tries these documents again."""
     remaining: int = 0
     """Documents that need notes and weren't tried: beyond `limit`, or after the run was stopped."""
     stop_reason: str = ""
@@ -136,12 +142,14 @@ class EnrichmentRun:
     def scan(self) -> list[Outline]:
         """Return the documents of this run, and set `estimate`. The model isn't called."""
         work_on = partial(pending_work, config=self.config, has_embedder=bool(self._embed))
-        self._pending = [(outline, work) for outline in self._table.outlines() if (work := work_on(outline))]
+        outlines = self._table.outlines(self.config.varying_keys)
+        self._pending = [(outline, work) for outline in outlines if (work := work_on(outline))]
         selected = self._pending[: self._limit]
         prices = [self._estimate_document(outline) for outline, work in selected if work == "notes"]
         calls, tokens_in, tokens_out = map(sum, zip(*prices, strict=True)) if prices else (0, 0, 0)
         chunks = sum(len(outline.keys) for outline, _ in selected)
-        self.estimate = EnrichmentEstimate(len(selected), chunks, calls, tokens_in, tokens_out)
+        split_by = tuple(sorted({key for outline, _ in selected for key in outline.split_by}))
+        self.estimate = EnrichmentEstimate(len(selected), chunks, calls, tokens_in, tokens_out, split_by)
         return [outline for outline, _ in selected]
 
     def _estimate_document(self, outline: Outline) -> tuple[int, int, int]:
@@ -194,11 +202,15 @@ class EnrichmentRun:
     def result(self) -> EnrichmentResult:
         """Return the outcomes of all documents as one result."""
         succeeded = [outline for outline, failure in self._failures.items() if not failure]
+        failed: dict[str, dict[str, None]] = {}
+        for outline, failure in self._failures.items():
+            if failure:
+                failed.setdefault(outline.document_id, {})[failure] = None
         return EnrichmentResult(
             self.estimate,
             len(succeeded),
             sum(len(outline.keys) for outline in succeeded),
-            {outline.document_id: failure for outline, failure in self._failures.items() if failure},
+            {document_id: "; ".join(reasons) for document_id, reasons in failed.items()},
             len(self._pending) - len(self._failures),
             self.stop_reason,
         )
@@ -225,6 +237,9 @@ def enrich(
     Keyword search covers questions and contexts, and a context is embedded with its chunk. Neither is ever shown; the
     summary is shown once above the passages of its document. Labels (category, entity type, place, date) are in the
     metadata of hits, for boosts and affinity.
+
+    A document is what may be read as one: its chunks share the document id and all metadata that neighbors have to
+    share. So no note on a tenant's document is written from another tenant's text.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])

@@ -100,7 +100,7 @@ def _search_by_words(
     if not capabilities.has_index:
         return []
     log = RetrievalRecorder(clock)
-    found = yield from send_requests({"keyword": FindTerms(expect, MAX_TERMS, 0)}, config, log)
+    found = yield from send_requests({"keyword": FindTerms(expect, MAX_TERMS, 0, question.filter)}, config, log)
     if "keyword" in found:
         request = SearchChunks(MAX_WORD_MATCHES, None, found["keyword"], question.filter)
         found = yield from send_requests({"rescue": request}, config, log)

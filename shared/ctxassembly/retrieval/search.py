@@ -210,7 +210,7 @@ def search_channels(
     if "vector" in own_channels:
         preparations["vector"] = EmbedTexts((log.queries["vector"],))
     if "keyword" in own_channels:
-        preparations["keyword"] = FindTerms(log.queries["keyword"], MAX_TERMS, MAX_VARIANTS)
+        preparations["keyword"] = FindTerms(log.queries["keyword"], MAX_TERMS, MAX_VARIANTS, question.filter)
     prepared = yield from send_requests(preparations, config, log)
     vector = prepared["vector"][0] if "vector" in prepared else None
     vocabulary = _with_stop_word_weight(prepared["keyword"], config.stop_word_weight) if "keyword" in prepared else None

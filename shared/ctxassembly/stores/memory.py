@@ -20,6 +20,7 @@ from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.filtered import chunk_predicate
+from ctxassembly.stores.shared_values import shared_values
 from ctxassembly.stores.simple_words import NearWords, lexemes, term_counts
 from ctxassembly.text.titles import comparable, document_title, title_beginnings
 
@@ -211,6 +212,7 @@ class MemoryIndex(MemoryStore):
         return MemoryEnrichment(
             self._corpus,
             chunk_predicate(*(self.filters or ())),
+            self.keys,
             lambda: self._replace_chunks(self._corpus.visible_chunks.values()),
         )
 
@@ -239,8 +241,13 @@ class MemoryIndex(MemoryStore):
         return list(filter(chunk_predicate(*(self.filters or ())), super().fetch(refs)))
 
     def find_terms(self, request: FindTerms) -> QueryVocabulary:
-        """Return the words of a query, and how many chunks have each, whatever the filter."""
-        return self._corpus.find_terms(request)
+        """Return the words of a query, and how many chunks have each, whatever the filter; near words obey it.
+
+        Raises:
+            ConfigError: the filter has a form that can't be read.
+        """
+        filters = [one for one in (*(self.filters or ()), request.filter) if one is not None]
+        return self._corpus.find_terms(request, chunk_predicate(*filters) if filters else None)
 
     def search(self, request: SearchChunks) -> list[ScoredChunk]:
         """Return the best chunks of each channel that pass the filters, each with its scores in all channels searched.
@@ -307,8 +314,8 @@ class Corpus:
         self.postings: Mapping[str, Postings] = dict(postings)
         self.near_words: NearWords | None = None
 
-    def find_terms(self, request: FindTerms) -> QueryVocabulary:
-        """Return the words of a query, the rarest if there are too many."""
+    def find_terms(self, request: FindTerms, is_included: Callable[[Chunk], bool] | None = None) -> QueryVocabulary:
+        """Return the words of a query, the rarest if there are too many; near words are of chunks that pass a test."""
         words = self.words(request.text)
         chunk_counts = {word: len(self.postings[word].places) if word in self.postings else 0 for word in words}
         # A word that no chunk has finds nothing: it takes no place from one that does.
@@ -317,17 +324,23 @@ class Corpus:
         return QueryVocabulary(
             len(self.chunks),
             tuple(
-                TermStats(word, number, () if number else self._near(word, request.max_variants))
+                TermStats(word, number, () if number else self._near(word, request.max_variants, is_included))
                 for word, number in chunk_counts.items()
                 if word in kept
             ),
         )
 
-    def _near(self, word: str, limit: int) -> tuple[str, ...]:
+    def _near(self, word: str, limit: int, is_included: Callable[[Chunk], bool] | None) -> tuple[str, ...]:
         if not limit:
             return ()
         self.near_words = self.near_words or NearWords(self.postings)
-        return tuple(self.near_words.find(word, limit))
+        if is_included is None:
+            return tuple(self.near_words.find(word, limit))
+
+        def is_readable(near: str) -> bool:
+            return any(is_included(self.chunks[self.ids[place]]) for place in self.postings[near].places)
+
+        return tuple(islice(filter(is_readable, self.near_words.find(word, len(self.postings))), limit))
 
     def search(self, request: SearchChunks, is_included: Callable[[Chunk], bool]) -> list[ScoredChunk]:
         """Return the best chunks of each channel that pass a test."""
@@ -422,16 +435,18 @@ class MemoryEnrichment:
 
     corpus: Corpus
     is_included: Callable[[Chunk], bool]
+    keys: MetadataKeys
     on_change: Callable[[], object]
     """Called when the notes have changed."""
 
-    def outlines(self) -> Sequence[enrichment.Outline]:
+    def outlines(self, varying_keys: Sequence[str] = ()) -> Sequence[enrichment.Outline]:
         """Return the documents of the index."""
-        return enrichment.group_outlines(
+        rows = (
             enrichment.StoredChunk(id_, chunk, self.corpus.record(id_).notes.fingerprint)
             for id_, chunk in self.corpus.chunks.items()
             if self.is_included(chunk)
         )
+        return enrichment.group_outlines(rows, shared_values(self.keys, varying_keys))
 
     def read(self, outline: enrichment.Outline) -> enrichment.StoredDocument:
         """Return the document as it is now."""

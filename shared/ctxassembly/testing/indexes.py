@@ -105,6 +105,7 @@ def index_cases(make_index: MakeIndex) -> Iterator[IndexCase]:
         yield IndexCase(f"unreadable filter {condition}", partial(_check_refused, make_rows, condition))
     yield IndexCase("two filters", partial(_check_two_filters, make_rows))
     yield IndexCase("tenants", partial(_check_tenants, make_index))
+    yield IndexCase("near words under a filter", partial(_check_near_words, make_index))
     yield IndexCase("empty index", partial(_check_empty, make_index))
     for query, expect in _EXPECTED:
         yield IndexCase(f"explanation of {expect!r}", partial(_check_explained, make_sample, expected, query, expect))
@@ -245,6 +246,38 @@ def _check_tenants(make_index: MakeIndex) -> None:
             _check_equal(request, sorted(one.chunk.id for one in index.search(request)), ["ours#0", "ours#1"])
 
 
+def _check_near_words(make_index: MakeIndex) -> None:
+    """Words near a misspelt one are those of chunks that pass the filter."""
+    texts = {
+        "acme": ("Ferritin and kinderepilepsie.", "Ferritine o'brien\\\\x."),
+        "globex": ("Ferritinlayoff, kinderepilepsiecentrum.", "Ferritin o'briennn."),
+    }
+    chunks = [
+        Chunk(f"{tenant}#{at}", tenant, text, at, metadata={"tenant": tenant, "level": at})
+        for tenant, some in texts.items()
+        for at, text in enumerate(some)
+    ]
+    index, expected = make_index(chunks, _vectors(len(chunks))), MemoryIndex(chunks, _vectors(len(chunks)))
+    conditions: Sequence[Any] = (
+        *({"tenant": tenant} for tenant in (*texts, "nobody")),
+        {"tenant": "acme", "level": 1},
+        {"$not": {"tenant": "acme"}},
+        {"tenant": {"$ne": "globex"}},
+        {},
+    )
+    for query in ("ferirtin", "epilepsie", "o'brienn", "layoff"):
+        _check_equal(query, *(one.find_terms(FindTerms(query, 9, 4)) for one in (index, expected)))
+        for condition in conditions:
+            request = FindTerms(query, 9, 4, condition)
+            _check_equal(request, *(one.find_terms(request) for one in (index, expected)))
+            if hasattr(index, "with_filter"):
+                of_tenant = FindTerms(query, 9, 4, {"tenant": "acme"})
+                narrowed = [one.with_filter(condition).find_terms(of_tenant) for one in (index, expected)]
+                _check_equal((condition, of_tenant), *narrowed)
+    near = expected.find_terms(FindTerms("layoff", 9, 4, {"tenant": "acme"}))
+    _check_equal("words of another tenant", [term.variants for term in near.terms], [()])
+
+
 def _check_empty(make_index: MakeIndex) -> None:
     index = make_index([], [])
     words = index.find_terms(FindTerms("ferritin", 9, 4))
@@ -322,7 +355,7 @@ def _check_notes(make_index: MakeIndex) -> None:
     """A model's notes are found and shown as in memory; filters don't read them, and a changed chunk loses them."""
     index, expected = make_index(SAMPLE, _SAMPLE_VECTORS), MemoryIndex(SAMPLE, _SAMPLE_VECTORS)
     for one in (index, expected):
-        for at, outline in enumerate(one.enrichment.outlines()[:2]):
+        for at, outline in enumerate(one.enrichment.outlines(("level",))[:2]):
             texts = tuple(chunk.text for chunk in one.enrichment.read(outline).chunks)
             notes = tuple(
                 ChunkNotes((f"Is fever {place} measured?",), f"On migraine {at}.") for place in range(len(texts))
@@ -334,13 +367,13 @@ def _check_notes(make_index: MakeIndex) -> None:
             unvectored = replace(request, vectors=None, fingerprint="second model")
             _check_equal("notes without vectors", one.enrichment.write(replace(unvectored, notes=None)), True)
         # Vectors alone, for a document without notes.
-        outline = one.enrichment.outlines()[2]
+        outline = one.enrichment.outlines(("level",))[2]
         texts = tuple(chunk.text for chunk in one.enrichment.read(outline).chunks)
         bare = WriteNotes(outline, texts, None, _vectors(9)[: len(texts)], "third model")
         _check_equal("vectors without notes", one.enrichment.write(bare), True)
         one.enrichment.commit(3)
     _check_enriched(index, expected)
-    stale = WriteNotes(index.enrichment.outlines()[0], ("another text",), None, None, "stale")
+    stale = WriteNotes(index.enrichment.outlines(("level",))[0], ("another text",), None, None, "stale")
     _check_equal("notes on other texts", index.enrichment.write(stale), False)
     _check_enriched(index, expected)
     if hasattr(index, "add"):
@@ -348,21 +381,23 @@ def _check_notes(make_index: MakeIndex) -> None:
         _check_enriched(index, expected)
         name = SAMPLE[0].document_id
         index.add([replace(SAMPLE[0], text="Zink.")], _SAMPLE_VECTORS[:1], replace=True, progress=False)
-        marks = {one.document_id: one.fingerprints for one in index.enrichment.outlines()}
+        marks = {one.document_id: one.fingerprints for one in index.enrichment.outlines(("level",))}
         _check_equal("marks of a changed document", marks[name], {""})
         words = index.find_terms(FindTerms("fever", 9, 0))
-        kept = sum(len(one.keys) for one in index.enrichment.outlines() if one.fingerprints == {"second model"})
+        kept = sum(
+            len(one.keys) for one in index.enrichment.outlines(("level",)) if one.fingerprints == {"second model"}
+        )
         _check_equal("chunks with a word of notes", [term.chunk_count for term in words.terms], [kept])
 
 
 def _check_enriched(index: Any, expected: MemoryIndex) -> None:
     _check_all(index, expected, ("fever 1", "migraine measured", "epilepsie", "policy"))
     found, wanted = (
-        [(one.document_id, one.content_hash, one.fingerprints) for one in of.enrichment.outlines()]
+        [(one.document_id, one.content_hash, one.fingerprints) for one in of.enrichment.outlines(("level",))]
         for of in (index, expected)
     )
     _check_equal("outlines", found, wanted)
-    for one, other in zip(index.enrichment.outlines(), expected.enrichment.outlines(), strict=True):
+    for one, other in zip(index.enrichment.outlines(("level",)), expected.enrichment.outlines(("level",)), strict=True):
         read, wanted_document = index.enrichment.read(one), expected.enrichment.read(other)
         for name in ("contexts", "title", "questions"):
             _check_equal((one, name), getattr(read, name), getattr(wanted_document, name))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ctxassembly import (
     AssemblyConfig,
+    Chunk,
     ConfigError,
     InputError,
     MemoryIndex,
@@ -20,7 +22,7 @@ from ctxassembly import (
     retrieve,
 )
 from ctxassembly.answering import AskModel, ModelReply
-from ctxassembly.enrichment import EnrichmentConfig, aenrich, enrich, estimate_enrichment
+from ctxassembly.enrichment import EnrichmentConfig, aenrich, enrich, estimate_enrichment, question_chunks
 from enrichment_samples import TEXTS, Scripted, chunks, given, notes_on
 
 KEYWORD = RetrievalConfig(strategy="keyword")
@@ -386,3 +388,67 @@ def test_what_can_only_be_awaited_is_told():
 def test_an_empty_index_is_nothing_to_do():
     result = enrich(MemoryIndex([]), Scripted(), progress=False)
     assert str(result) == "documents 0, chunks 0, failed 0, left 0"
+
+
+# Tenants
+
+
+HANDBOOKS = [
+    Chunk(f"{tenant}#{at}", "handbook.pdf", text, at, metadata={"tenant": tenant, "page": at + 1})
+    for tenant, texts in {
+        "acme": ("Laptops are locked at night.", "Holidays are asked for in May."),
+        "globex": ("The director earns 900,000.",),
+    }.items()
+    for at, text in enumerate(texts)
+]
+
+
+def told(request: AskModel) -> dict[str, Any]:
+    """A summary, a category, contexts and questions of all texts that the model was given."""
+    texts = " ".join(one["text"] for one in given(request)["chunks"])
+    each = {"context": f"Beside {texts}", "questions": [f"Why {texts}"]}
+    chunks = [{"chunk": one["chunk"], **each} for one in given(request)["chunks"]]
+    return {"summary": f"On: {texts}", "place": f"At {texts}", "chunks": chunks}
+
+
+@pytest.mark.parametrize("key", ["tenant", "acl", "version", "access.group"])
+def test_notes_on_a_document_are_of_its_own_tenant_alone(key: str):
+    chunks = [replace(chunk, metadata=nested(key, chunk.metadata["tenant"])) for chunk in HANDBOOKS]
+    over, model = MemoryIndex(chunks), Scripted(told)
+    result = enrich(over, model, progress=False)
+    assert (result.documents, result.chunks, len(model.requests)) == (2, 3, 2)
+    assert result.estimate.split_by == (key,)
+    assert f"documents 2 (split by {key!r})" in str(result.estimate)
+    of_acme = over.with_filter({key: "acme"})
+    hits = retrieve("laptops holidays director 900,000", KEYWORD, index=of_acme).hits
+    assert "Laptops" in assemble(hits, store=of_acme).text
+    assert "900,000" not in repr(hits) + assemble(hits, store=of_acme).text
+    assert not [hit for hit in retrieve("director", KEYWORD, index=of_acme).hits if hit.score]
+    asked = list(question_chunks(over))
+    assert not [one for one in asked if "900,000" in one.text and one.metadata.get(key) == "acme"]
+    assert enrich(over, model, progress=False).documents == 0
+
+
+def nested(key: str, value: str) -> dict[str, Any]:
+    outer, _, inner = key.partition(".")
+    return {outer: {inner: value} if inner else value, "page": 3}
+
+
+def test_a_key_that_varies_in_a_document_splits_it_unless_it_is_told():
+    chunks = [replace(chunk, metadata={"madde_no": chunk.id}) for chunk in HANDBOOKS]
+    estimate = estimate_enrichment(MemoryIndex(chunks))
+    assert (estimate.documents, estimate.split_by) == (3, ("madde_no",))
+    estimate = estimate_enrichment(MemoryIndex(chunks), EnrichmentConfig(varying_keys=("madde_no",)))
+    assert (estimate.documents, estimate.split_by) == (1, ())
+    with pytest.raises(ConfigError, match="varying_keys must be a tuple of non-empty strings"):
+        EnrichmentConfig(varying_keys=("",))
+
+
+def at_length(request: AskModel) -> str:
+    return "no" * len(given(request)["chunks"])
+
+
+def test_failures_of_two_documents_with_one_id_are_both_told():
+    result = enrich(MemoryIndex(HANDBOOKS), Scripted(at_length), progress=False)
+    assert result.documents == 0
+    assert [reason.endswith(("'no'", "'nono'")) for reason in result.failed["handbook.pdf"].split("; ")] == [True, True]

@@ -192,6 +192,12 @@ class MilvusEngine:
         answers = yield _call("search", self.layout.lexemes, data=vectors, **options)
         return [[hit["entity"][WORD] for hit in answer if hit["entity"][WORD]] for answer in answers]
 
+    def read_having(self, words: Sequence[str], limit: int, condition: Any) -> Flow[list[list[Stored]]]:
+        """Return for each word at most `limit` chunks that have it, or one of the same hash."""
+        asked = {"data": [weights_by_hash({word: 1.0}) for word in words], "anns_field": WORDS, "filter": condition}
+        answers = yield _call("search", self.layout.collection, **asked, limit=limit, output_fields=CHUNK_FIELDS)
+        return [[self._stored(hit["entity"]) for hit in answer] for answer in answers]
+
     def read_best(
         self, channels: Sequence[Channel], condition: Any
     ) -> Flow[tuple[list[list[Found]], dict[Any, float]]]:

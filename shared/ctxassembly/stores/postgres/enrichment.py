@@ -38,6 +38,7 @@ from ctxassembly.stores.postgres.table import (
     any_key,
     text_array,
 )
+from ctxassembly.stores.shared_values import shared_values
 
 BATCH_ROWS = 1_000
 """Rows that are read at a time."""
@@ -94,16 +95,19 @@ class PostgresNotes:
             allowed = "one whose table has columns for notes: index = index.with_enrichment()"
             raise ConfigError("index", allowed, self.table.full_name)
 
-    def outlines(self) -> Sequence[enrichment.Outline]:
+    def outlines(self, varying_keys: Sequence[str] = ()) -> Sequence[enrichment.Outline]:
         """Return the documents that pass the index's filter, in one pass over the table."""
+        # What a model has noted on a document says nothing of who may read it.
+        plain_table = replace(self.table, has_notes=False)
 
         def outlines() -> Sequence[enrichment.Outline]:
             sa.event.listen(work.sql.engine, "handle_error", _close_cursor)
             with work.sql.execute(self._select_rows, execution_options={"yield_per": BATCH_ROWS}) as found:
-                return enrichment.group_outlines(
-                    enrichment.StoredChunk(key, chunk_from_row(row, self.table, self.keys), mark or "")
-                    for key, mark, _, _, *row in found
+                rows = (
+                    enrichment.StoredChunk(key, chunk_from_row(row, plain_table, self.keys), mark or "")
+                    for key, mark, _, _, *row, _summary, _labels in found
                 )
+                return enrichment.group_outlines(rows, shared_values(self.keys, varying_keys))
 
         with open_maintenance(self.server, self.timeout_seconds) as work:
             return work.retry_on_lock(self.table.full_name, outlines)

@@ -344,15 +344,19 @@ class PostgresIndex:
         """Return the words of a query with their counts in the index. One round trip.
 
         Raises:
+            ConfigError: the filter can't be read.
             TimeoutError: the database didn't answer in time.
         """
-        statement = search.terms_statement(self.table, request, self.fields.language)
-        return search.read_vocabulary(self._query((statement, {})))
+        return search.read_vocabulary(self._query(self._terms_statement(request)))
 
     async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
         """Async version of `find_terms`."""
-        statement = search.terms_statement(self.table, request, self.fields.language)
-        return search.read_vocabulary(await self._aquery((statement, {})))
+        return search.read_vocabulary(await self._aquery(self._terms_statement(request)))
+
+    def _terms_statement(self, request: FindTerms) -> BoundStatement:
+        """Return the statement for the words of a query."""
+        condition = build_condition(self.table, *(self.filters or ()), request.filter)
+        return search.terms_statement(self.table, request, self.fields.language, condition), {}
 
     def search(self, request: SearchChunks) -> list[ScoredChunk]:
         """Return the best chunks of each channel, each with its scores in all channels searched. One round trip.

@@ -287,7 +287,7 @@ WITH asked AS (
     row_number() OVER (PARTITION BY df = 0 ORDER BY place, lexeme) AS turn
   FROM known
 )
-SELECT chunks, lexeme, CAST(df AS bigint), {near}
+SELECT chunks, lexeme, CAST(df AS bigint) AS df, {near} AS near
 FROM size LEFT JOIN ranked ON rank <= :most ORDER BY place, lexeme
 """
 _NEAR = """CASE WHEN df = 0 AND turn <= :most_missing AND char_length(lexeme) >= :shortest THEN ARRAY(
@@ -296,16 +296,21 @@ _NEAR = """CASE WHEN df = 0 AND turn <= :most_missing AND char_length(lexeme) >=
 ) END"""
 _NO_LEXEMES = "(SELECT CAST(NULL AS text) AS word, CAST(NULL AS real) AS share)"
 """In the place of a table that may not be read."""
-_QUOTED = r"""CAST('''' || replace(replace(asked.lexeme, '\', '\\'), '''', '''''') || '''' AS tsquery)"""
+_QUOTED = r"""CAST('''' || replace(replace(asked.lexeme, E'\\', E'\\\\'), '''', '''''') || '''' AS tsquery)"""
 """A lexeme as `tsquery` reads it back unchanged, whatever operators and quotes are in it."""
-_INSIDE = r"""'%' || replace(replace(replace(lexeme, '\', '\\'), '%', '\%'), '_', '\_') || '%'"""
+_INSIDE = r"""'%' || replace(replace(replace(lexeme, E'\\', E'\\\\'), '%', E'\\%'), '_', E'\\_') || '%'"""
 """The pattern of words that a lexeme is part of."""
+MAX_CHECKED = 64
+"""Near words of a lexeme that are looked up under a filter."""
 
 
-def terms_statement(table: IndexedTable, request: FindTerms, language: str) -> sa.TextClause:
+def terms_statement(
+    table: IndexedTable, request: FindTerms, language: str, condition: sa.ColumnElement[bool] | None
+) -> Any:
     """Return the statement for the words in `request`: rows of total chunks, lexeme, its chunks, similar lexemes.
 
-    Without a word there is one row, with the number of chunks alone.
+    Under a condition similar lexemes are of chunks that pass it. Without a word there is one row, with the number of
+    chunks alone.
     """
     text = make_encodable(request.text.replace("\0", " "))[:MAX_QUERY_CHARS]
     bound = {
@@ -317,9 +322,28 @@ def terms_statement(table: IndexedTable, request: FindTerms, language: str) -> s
     }
     should_find_near = table.has_trigrams and table.can_read_lexemes and request.max_variants > 0
     if should_find_near:
-        bound |= {"most_missing": MAX_MISSING, "shortest": MIN_CHARS, "near": request.max_variants}
+        near = request.max_variants if condition is None else MAX_CHECKED
+        bound |= {"most_missing": MAX_MISSING, "shortest": MIN_CHARS, "near": near}
     parameters: list[sa.BindParameter[Any]] = [sa.bindparam(name, value) for name, value in bound.items()]
-    return _build_statement(table, should_find_near=should_find_near).bindparams(*parameters)
+    statement = _build_statement(table, should_find_near=should_find_near).bindparams(*parameters)
+    if condition is None or not should_find_near:
+        return statement
+    asked = statement.columns(
+        sa.column("chunks", sa.Double),
+        sa.column("lexeme", sa.Text),
+        sa.column("df", sa.BigInteger),
+        sa.column("near", ARRAY(sa.Text)),
+    ).cte("asked_words")
+    similar = sa.func.unnest(asked.c.near).table_valued("word", with_ordinality="place").render_derived(name="similar")
+    # As tsquery reads it back unchanged: see `_QUOTED`. The parameter keeps the backslash out of the statement.
+    backslash, quote = sa.literal("\\", sa.Text), sa.literal("'", sa.Text)
+    escaped = sa.func.replace(sa.func.replace(similar.c.word, backslash, backslash + backslash), quote, quote + quote)
+    matches = table.tsv.op("@@", is_comparison=True)(sa.cast(quote + escaped + quote, TsQuery))
+    is_readable = sa.exists(sa.select(sa.literal_column("1")).select_from(table.sql_table).where(matches, condition))
+    words = sa.select(similar.c.word).where(is_readable).order_by(similar.c.place).limit(request.max_variants)
+    near_words = sa.func.array(words.correlate(asked).scalar_subquery(), type_=ARRAY(sa.Text))
+    near_or_null = sa.case((asked.c.near.is_not(None), near_words))
+    return sa.select(asked.c.chunks, asked.c.lexeme, asked.c.df, near_or_null)
 
 
 @lru_cache(maxsize=64)

@@ -219,6 +219,12 @@ class QdrantEngine:
         answers = yield "query_batch_points", {"collection_name": self.layout.lexemes, "requests": requests}
         return [[point.payload["word"] for point in answer.points] for answer in answers]
 
+    def read_having(self, words: Sequence[str], limit: int, condition: Any) -> Flow[list[list[Stored]]]:
+        """Return for each word at most `limit` chunks that have it, or one of the same hash."""
+        requests = [self._best(Channel(weights_by_hash({word: 1.0}), limit), condition) for word in words]
+        answers = yield "query_batch_points", {"collection_name": self.layout.collection, "requests": requests}
+        return [list(map(self._stored, answer.points)) for answer in answers]
+
     def read_best(
         self, channels: Sequence[Channel], condition: Any
     ) -> Flow[tuple[list[list[Found]], dict[Any, float]]]:

@@ -20,6 +20,7 @@ from ctxassembly.runtime.driver import adrive, drive
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.stores.filtered import chunk_predicate
 from ctxassembly.stores.ingest import IngestReport, pair_vectors
+from ctxassembly.stores.shared_values import shared_values
 from ctxassembly.stores.sparse import search
 from ctxassembly.stores.sparse.ingest import Changed, Storage, Writer
 from ctxassembly.stores.sparse.rows import Layout
@@ -75,13 +76,15 @@ class CollectionNotes:
     writer: Writer
     passes: Callable[[Chunk], bool]
 
-    def outlines(self) -> Sequence[enrichment.Outline]:
+    def outlines(self, varying_keys: Sequence[str] = ()) -> Sequence[enrichment.Outline]:
         """Return the documents that pass the index's filter, in one pass over the collection."""
-        return enrichment.group_outlines(
+        storage = self.writer.storage
+        rows = (
             enrichment.StoredChunk(one.key, one.chunk, one.notes.fingerprint)
-            for one in self.writer.storage.read_all()
+            for one in storage.read_all()
             if self.passes(one.chunk)
         )
+        return enrichment.group_outlines(rows, shared_values(storage.keys, varying_keys))
 
     def read(self, outline: enrichment.Outline) -> enrichment.StoredDocument:
         """Return the document as it is now."""
@@ -326,12 +329,18 @@ class SparseIndex:
         return {"place": "vectorstore.add_documents(number_chunks(documents))", "answer": self._made_by}
 
     def find_terms(self, request: FindTerms) -> QueryVocabulary:
-        """Return the words of a query with their counts in the index. One round trip, two with near words."""
-        return self._run(search.find_terms(self._engine, request))
+        """Return the words of a query with their counts in the index.
+
+        One round trip, two with near words, and three if these have to pass a filter.
+
+        Raises:
+            ConfigError: the filter can't be read.
+        """
+        return self._run(search.find_terms(self._engine, request, (*(self.filters or ()), request.filter)))
 
     async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
         """Async version of `find_terms`."""
-        return await self._arun(search.find_terms(self._engine, request))
+        return await self._arun(search.find_terms(self._engine, request, (*(self.filters or ()), request.filter)))
 
     def search(self, request: SearchChunks) -> list[ScoredChunk]:
         """Return the best chunks of each channel, each with its scores in all channels searched. One round trip.

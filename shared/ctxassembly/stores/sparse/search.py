@@ -1,7 +1,8 @@
 """Searching an engine by sparse and dense vectors: what is asked for, as calls of its client, and what answers mean.
 
 A question is two round trips: one for its words, one for both channels and the similarities of what words find. There
-is a third for near words, if a word is in no chunk, and one for similarities that the second didn't have.
+is a third for near words, if a word is in no chunk, and under a filter a fourth for the chunks that have these; and one
+for similarities that the second didn't have.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ MAX_MISSING = 16
 """The first words of a query that no chunk has, for which near ones are looked up."""
 NEAR_CANDIDATES = 256
 """Words with the most trigrams of a missing one, which are then compared with it."""
+MAX_CHECKED, MAX_READ = 32, 8
+"""Near words of a missing one that are looked up under a filter, and chunks that are read of each."""
 GROWTH = 4
 """Where the filter excludes what was found, so many times as many are asked for next."""
 TIES = 16
@@ -72,6 +75,9 @@ class Searcher(Protocol):
     def read_near(self, words: Sequence[str]) -> Flow[list[list[str]]]:
         """Return for each word those that share most trigrams with it."""
 
+    def read_having(self, words: Sequence[str], limit: int, condition: Any) -> Flow[list[list[Stored]]]:
+        """Return for each word at most `limit` chunks that have it, or one of the same hash."""
+
     def read_best(
         self, channels: Sequence[Channel], condition: Any
     ) -> Flow[tuple[list[list[Found]], dict[Any, float]]]:
@@ -87,8 +93,14 @@ class Searcher(Protocol):
         """Return chunks with which one of `titles` is stored, at most `limit`."""
 
 
-def find_terms(engine: Searcher, request: FindTerms) -> Flow[QueryVocabulary]:
-    """Return the words of a query with their counts in the index."""
+def find_terms(engine: Searcher, request: FindTerms, filters: Sequence[Any]) -> Flow[QueryVocabulary]:
+    """Return the words of a query with their counts in the index, and near words of chunks that pass all `filters`.
+
+    Raises:
+        ConfigError: a filter can't be read.
+    """
+    filters = [one for one in filters if one is not None]
+    passes, condition = chunk_predicate(*filters), engine.condition(filters)
     words = list(dict.fromkeys(lexemes(request.text)))[:MAX_LEXEMES]
     chunk_count, known = yield from engine.read_words(words)
     counts = {word: known.get(word, 0) for word in words}
@@ -98,7 +110,17 @@ def find_terms(engine: Searcher, request: FindTerms) -> Flow[QueryVocabulary]:
     if missing and request.max_variants:
         answers = yield from engine.read_near(missing)
         for word, candidates in zip(missing, answers, strict=True):
-            near[word] = tuple(NearWords(candidates).find(word, request.max_variants))
+            near[word] = tuple(NearWords(candidates).find(word, MAX_CHECKED if filters else request.max_variants))
+    if filters and (checked := list(dict.fromkeys(word for some in near.values() for word in some))):
+        found = yield from engine.read_having(checked, MAX_READ, condition)
+        readable = {
+            word
+            for word, some in zip(checked, found, strict=True)
+            if any(passes(one.chunk) and word in one.words(engine.layout) for one in some)
+        }
+        near = {
+            word: tuple([one for one in some if one in readable][: request.max_variants]) for word, some in near.items()
+        }
     kept = set(by_rarity)
     terms = tuple(TermStats(word, counts[word], near.get(word, ())) for word in words if word in kept)
     return QueryVocabulary(chunk_count, terms)
