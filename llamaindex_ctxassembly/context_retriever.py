@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from itertools import takewhile
 from typing import Any, TypeVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.indices.vector_store.retrievers import VectorIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 
 from ctxassembly.assembly.selection.supplement import supplement_from_retrieval
 from ctxassembly.config.retrieval import RetrievalConfig
@@ -37,7 +35,6 @@ from llamaindex_ctxassembly.events import on_stage
 from llamaindex_ctxassembly.postprocessor import AssembledNodes, ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.responses import warn_if_split, without_span
 from llamaindex_ctxassembly.stores.filters import and_filters
-from llamaindex_ctxassembly.stores.neighbors import make_neighbor_store
 
 T = TypeVar("T")
 
@@ -80,8 +77,8 @@ class ContextRetriever(BaseRetriever):
         category_of: a function from a chunk to its category of content, for affinity.
 
     Raises:
-        ConfigError: `similarity_top_k` is no positive integer; a channel or a reranker is of another kind; or there
-            are `filters`, and the postprocessor's own store can't apply them.
+        ConfigError: `similarity_top_k` is no positive integer; a channel or a reranker is of another kind; or
+            `filters` have no known form.
     """
 
     def __init__(
@@ -104,7 +101,6 @@ class ContextRetriever(BaseRetriever):
         self._config = _config_with_limit(config or RetrievalConfig(), similarity_top_k)
         self._index = index
         self._filters = filters
-        self._channels = channels or {}
         self._warnings = WarnOnce()
         self._base_postprocessor = postprocessor or ContextAssemblyPostprocessor()
         self._postprocessor = _with_index_store(self._base_postprocessor, index, filters)
@@ -114,7 +110,8 @@ class ContextRetriever(BaseRetriever):
             "embed": as_query_embedding(embed_model),
             "taxonomy": taxonomy,
             "channels": {
-                name: to_channel(name, one, "LlamaIndex", BaseRetriever, search) for name, one in self._channels.items()
+                name: to_channel(name, one, "LlamaIndex", BaseRetriever, search)
+                for name, one in (channels or {}).items()
             },
             "rerankers": [as_reranker(one) for one in rerankers],
             "category_of": category_of,
@@ -125,8 +122,7 @@ class ContextRetriever(BaseRetriever):
         """Return this retriever, limited to the chunks that pass `filters`, too.
 
         Raises:
-            ConfigError: they can't be combined with the retriever's own, or the postprocessor's own store can't apply
-                them.
+            ConfigError: they have no known form, or can't be combined with the retriever's own.
         """
         retriever = copy(self)
         retriever._filters = combined_filters = _combine_filters(self._filters, filters)  # noqa: SLF001 - its own
@@ -198,6 +194,11 @@ class ContextRetriever(BaseRetriever):
         """Return the filters of a call: the retriever's own, and `filters`."""
         return _combine_filters(self._filters, filters)
 
+    @property
+    def postprocessor(self) -> ContextAssemblyPostprocessor:
+        """The postprocessor, without filters of the retriever and of a call."""
+        return self._base_postprocessor
+
     def evidence_source(self) -> IndexEvidence:
         """Return the evidence for an answer chain."""
         arguments = {name: value for name, value in self._retrieve_arguments.items() if name != "index"}
@@ -226,7 +227,7 @@ class ContextRetriever(BaseRetriever):
         return (
             self._postprocessor
             if filters is self._filters
-            else _with_index_store(self._base_postprocessor, self._index, filters, is_from_call=True)
+            else _with_index_store(self._base_postprocessor, self._index, filters)
         )
 
 
@@ -240,29 +241,16 @@ def _combine_filters(own: Any, other: Any) -> Any:
 
 
 def _with_index_store(
-    postprocessor: ContextAssemblyPostprocessor, index: Any, filters: Any, *, is_from_call: bool = False
+    postprocessor: ContextAssemblyPostprocessor, index: Any, filters: Any
 ) -> ContextAssemblyPostprocessor:
-    """Return `postprocessor` with the index as its store of neighbors, if it has none, filtered by `filters`.
-
-    Raises:
-        ConfigError: the postprocessor's own store can't apply them. The postprocessor's own filter replaces the
-            retriever's filters, but not the filters of a call.
-    """
-    own = (postprocessor.store, postprocessor.docstore, postprocessor.vector_store)
-    has_own = any(store is not None for store in own)
-    store = postprocessor.store if has_own else index
-    if store is not None and hasattr(store, "with_filter"):
-        return postprocessor.with_store(store.with_filter(filters))
-    if has_own and isinstance(filters, MetadataFilters):
+    """Return `postprocessor` with the index as its store of neighbors, if it has none, filtered by `filters`."""
+    if postprocessor.has_store or not (hasattr(index, "fetch") or hasattr(index, "afetch")):
         return postprocessor.with_filter(filters)
-    if has_own and filters is not None and (is_from_call or postprocessor.filter is None):
-        allowed = "MetadataFilters, where the postprocessor has a store of its own without with_filter"
-        raise ConfigError("filters", allowed, filters)
-    return postprocessor
+    if is_filter(filters) and hasattr(index, "with_filter"):  # in whatever form the index takes
+        return postprocessor.with_store(index.with_filter(filters))
+    return postprocessor.with_store(index).with_filter(filters)
 
 
-_SEARCH_METHODS = frozenset({"retrieve", "aretrieve", "_retrieve", "_aretrieve", "_build_vector_store_query"})
-"""The methods of a vector index' retriever by which it searches."""
 _OTHER_FORM = "without filters of its own, where a call has some of another form"
 
 
@@ -278,51 +266,6 @@ def _search(
     return read_nodes(own.retrieve(query), keys).hits[:limit]
 
 
-@dataclass(frozen=True)
-class VisibleSearch:
-    """The search of a vector index' retriever, by what it excludes."""
-
-    retriever: VectorIndexRetriever
-    filters: Any
-    """The retriever's own filters and the filters of the call."""
-
-    @property
-    def is_exhaustive(self) -> bool:
-        """True if nothing but the filters is known to exclude nodes."""
-        kind = type(self.retriever._vector_store)  # noqa: SLF001
-        return not any(self.arguments.values()) and kind.__module__.partition(".")[0] == "llama_index"
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """The other restrictions of the search. An index passes its retriever the ids of all its nodes."""
-        own: Any = self.retriever
-        nodes = getattr(own._index.index_struct, "nodes_dict", {})  # noqa: SLF001 - there is no public way in
-        has_all = len(own._node_ids or ()) == len(nodes) and set(own._node_ids or ()) == set(nodes.values())  # noqa: SLF001
-        return {"node_ids": None if has_all else own._node_ids, "doc_ids": own._doc_ids, "kwargs": own._kwargs}  # noqa: SLF001
-
-    def node_store(self, keys: MetadataKeys) -> Any:
-        """Return the nodes that it searches, as a store of chunks."""
-        index, vector_store = self.retriever._index, self.retriever._vector_store  # noqa: SLF001
-        keeps_text = isinstance(vector_store, BasePydanticVectorStore) and vector_store.stores_text
-        docstore = None if keeps_text else index.docstore
-        return make_neighbor_store(docstore, vector_store if keeps_text else None, None, keys)
-
-
-def current_search(retriever: BaseRetriever, filters: Any = None) -> VisibleSearch | None:
-    """Return the search of `retriever` with its own filters and the `filters` of a call; None if it can't be seen.
-
-    Only the search of a vector index' retriever can be seen: any other retriever may filter by itself.
-    """
-    if not isinstance(retriever, VectorIndexRetriever):
-        return None
-    derived = takewhile(lambda kind: kind is not VectorIndexRetriever, type(retriever).__mro__)
-    if any(not _SEARCH_METHODS.isdisjoint(vars(kind)) for kind in derived):
-        return None
-    own_filters = retriever._filters  # noqa: SLF001
-    combined = combine_filters(own_filters, filters, "retriever", _OTHER_FORM, and_filters, own_filters)
-    return VisibleSearch(retriever, combined)
-
-
 def configure_retriever(parameter: str, retriever: BaseRetriever, limit: int | None, filters: Any) -> BaseRetriever:
     """Return `retriever` for one call: with `limit` chunks, if it has a limit, and `filters` in addition to its own.
 
@@ -334,10 +277,11 @@ def configure_retriever(parameter: str, retriever: BaseRetriever, limit: int | N
     if limit is not None and hasattr(configured, "_similarity_top_k"):
         configured._similarity_top_k = limit  # noqa: SLF001
     if is_filter(filters):
-        if not hasattr(configured, "_filters"):
-            ignoring = f"{type(configured).__name__} would ignore them"
-            allowed = f"one whose search takes filters, where a call has some; {ignoring}"
-            raise ConfigError(parameter, allowed, retriever)
+        if type(configured) is not VectorIndexRetriever:
+            kind = type(configured).__name__
+            allowed = f"a VectorIndexRetriever where a call has filters, since {kind} may ignore them"
+            hint = ": write index.as_retriever(filters=filters) and ContextAssemblyPostprocessor(filter=filters)"
+            raise ConfigError(parameter, allowed, retriever, hint)
         own_filters = configured._filters  # noqa: SLF001
         configured._filters = combine_filters(own_filters, filters, parameter, _OTHER_FORM, and_filters, own_filters)  # noqa: SLF001
     return configured  # type: ignore[no-any-return]

@@ -31,7 +31,6 @@ from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.stores.filtered import ScopedStore
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
@@ -125,10 +124,10 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
         ContextAssemblyPostprocessor(vector_store=vector_store, filter=mine)
 
-    Without a filter, a neighbor must match its hit's metadata, but for what varies within a document
-    (`AssemblyConfig.varying_keys` adds to that). The first run in which that matters gives a `FilterNotSeenWarning`. If
-    the retriever restricts its search by `node_ids` or `vector_store_kwargs`, restrict the neighbors in
-    `transform_fetched`.
+    Without a filter, a neighbor must equal its hit under every metadata key but pages, indexes and other names of
+    places (`AssemblyConfig.varying_keys` adds to these). The first run in which that keeps one out gives a
+    `FilterNotSeenWarning`, which names the keys. If the retriever restricts its search by `node_ids` or
+    `vector_store_kwargs`, restrict the neighbors in `transform_fetched`.
 
     **Excluded metadata**: a key in `excluded_llm_metadata_keys` of a node is in no header: not under `header_keys`, and
     not as a summary, a section or a page. The label then names the next source that it may, else "unknown". Citations
@@ -150,8 +149,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         store (Store | AsyncStore): the same, any object with `fetch(refs)` or `afetch(refs)`.
         filter (MetadataFilters | Callable): the filter that neighbors must pass: MetadataFilters, or a function from
             the query (None if there is none) to the filters of this call, or None.
-        neighbors: replaces `config.neighbors`: "auto", "filtered" (no run without a filter) or "unfiltered" (everybody
-            may read everything).
+        neighbors: replaces `config.neighbors`: "auto", "filtered" (no run without a filter) or "unfiltered" (without a
+            filter everybody may read everything).
         transform_fetched (Callable): a function from fetched chunks to those that may be used; async for
             `apostprocess_nodes`.
         supplement (str | Supplement | Callable): text that is in no node, such as facts from a graph or a database:
@@ -275,18 +274,25 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self._issue_warnings(context)
         return output
 
+    @property
+    def has_store(self) -> bool:
+        """True if there is a store of neighbors."""
+        return self._neighbor_store is not None
+
     def with_store(self, store: Store | AsyncStore) -> ContextAssemblyPostprocessor:
         """Return a copy with `store` as its store of neighbors. Neither repeats a warning of the other."""
         postprocessor = self.model_copy(update={"docstore": None, "vector_store": None, "store": store})
         postprocessor._set_neighbor_store()  # noqa: SLF001 - its own
         return postprocessor
 
-    def with_filter(self, filters: MetadataFilters, *, is_exhaustive: bool = True) -> ContextAssemblyPostprocessor:
-        """Return a copy whose neighbors must pass `filters`, too, and agree with their hit if others may exist."""
-        postprocessor, restricted = self.model_copy(), restrict_store(filters, self._neighbor_store)
-        is_complete = is_exhaustive or restricted is None
-        store = restricted if is_complete else ScopedStore(restricted, holds_filter=None)
-        postprocessor._neighbor_store = store  # noqa: SLF001 - its own
+    def with_filter(self, filters: Any) -> ContextAssemblyPostprocessor:
+        """Return a copy whose neighbors must pass `filters`, too.
+
+        Raises:
+            ConfigError: they have no known form, or can't be translated.
+        """
+        postprocessor = self.model_copy()
+        postprocessor._neighbor_store = restrict_store(filters, self._neighbor_store)  # noqa: SLF001 - its own
         return postprocessor
 
     def call_filter(self, query: str | None) -> MetadataFilters | None:
@@ -299,6 +305,20 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         if not (filters is None or isinstance(filters, MetadataFilters)):
             raise ConfigError("what filter(query) returns", "MetadataFilters or None", filters)
         return filters
+
+    def filtered_store(self, query: str | None) -> Any:
+        """Return the store of neighbors, filtered by the filter of this call."""
+        return (
+            restrict_store(self.call_filter(query), self._neighbor_store)
+            if callable(self.filter)
+            else self._neighbor_store
+        )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that a context depends on but hits, store and filter: for the key of a cached answer."""
+        names = ("config", "supplement", "transform_fetched", "scorer", "embeddings", "llm")
+        return {name: getattr(self, name) for name in names}
 
     def postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
@@ -351,21 +371,13 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             "hits": hits,
             "config": self.config,
             "query": query,
-            "store": self._filtered_store(query),
+            "store": self.filtered_store(query),
             "supplement": supplement if own_supplement is None else own_supplement,
             "embeddings": self._embeddings,
             "scorer": self.scorer,
             "transform_fetched": self.transform_fetched,
             "conversation": conversation or resolve_conversation(self.conversation),
         }
-
-    def _filtered_store(self, query: str | None) -> Any:
-        """Return the store of neighbors, filtered by the filter of this call."""
-        return (
-            restrict_store(self.call_filter(query), self._neighbor_store)
-            if callable(self.filter)
-            else self._neighbor_store
-        )
 
     def _issue_warnings(self, context: Context) -> None:
         store = self.docstore or self.vector_store or self.store

@@ -5,8 +5,7 @@ A `ContextRetriever` brings its assembler along; any other retriever gets one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, TypeAlias
@@ -17,8 +16,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import ensure_config
 
 from ctxassembly.answering.cache import name_of
-from ctxassembly.answering.requests import Readmit, Search
-from ctxassembly.answering.search import keep_agreeing, with_stored_chunks
+from ctxassembly.answering.requests import Search
 from ctxassembly.assembly.selection.supplement import SupplementInput
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.chunks import Hit
@@ -28,10 +26,10 @@ from ctxassembly.integrations.metadata import retriever_result
 from ctxassembly.retrieved import Retrieved
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
-from langchain_ctxassembly.convert.documents import chunk_from, document_of, read_documents
+from langchain_ctxassembly.convert.documents import document_of, read_documents
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
 from langchain_ctxassembly.search import DIRECT_RETRIEVERS, SearchFilter, search_filter, with_call_filter
-from langchain_ctxassembly.stores.filters import aget_documents, and_filters, get_documents, predicate
+from langchain_ctxassembly.stores.filters import and_filters, predicate
 
 
 @dataclass(frozen=True)
@@ -71,14 +69,14 @@ class ContextRetrieverEvidence:
         """Return the assembler for a call with the filter `condition`, which its store applies."""
         return self.retriever.filtered_assembler(condition), None
 
-    def readmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """Return the chunks cited before that the call may read."""
-        return _apply_assembler_filter(self.assembler, self.retriever.evidence_source().readmit(request))
+    def store(self, condition: Any) -> Any:
+        """Return the store of neighbors for a call with the filter `condition`; None if there is none."""
+        return self.retriever.filtered_assembler(condition).neighbor_store(None)
 
-    async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """Async version of `readmit`."""
-        source = self.retriever.evidence_source(is_async=True)
-        return _apply_assembler_filter(self.assembler, await source.areadmit(request))
+    @property
+    def reads_whole_store(self) -> bool:
+        """True if the search reads its index alone, and neighbors come from there."""
+        return self.assembler.store is None and self.retriever.evidence_source().reads_whole_store
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -129,25 +127,10 @@ class GenericRetrieverEvidence:
         """Return the assembler for a call with the filter `condition`, and the search's, which neighbors must pass."""
         return self.assembler, search_filter(self.retriever, self._filter_arguments(condition))
 
-    def readmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """Return the chunks cited before that the call may read."""
-        cited, search = self._readmission(request)
-        if not isinstance(self.retriever, DIRECT_RETRIEVERS):
-            return cited
-        with suppress(NotImplementedError):  # the vector store can't be queried by ids
-            ids = [hit.chunk.id for hit in (*cited, *request.found[:1])]  # one hit that it has just returned
-            return self._use_stored(cited, request, get_documents(self.retriever.vectorstore, ids, search))
-        return cited
-
-    async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """Async version of `readmit`."""
-        cited, search = self._readmission(request)
-        if not isinstance(self.retriever, DIRECT_RETRIEVERS):
-            return cited
-        with suppress(NotImplementedError):
-            ids = [hit.chunk.id for hit in (*cited, *request.found[:1])]
-            return self._use_stored(cited, request, await aget_documents(self.retriever.vectorstore, ids, search))
-        return cited
+    def store(self, condition: Any) -> Any:
+        """Return the store of neighbors for a call with the filter `condition`; None if there is none."""
+        assembler, search = self.assembler_and_filter(condition)
+        return assembler.neighbor_store(search)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -162,25 +145,6 @@ class GenericRetrieverEvidence:
         """The filters that apply to every call."""
         search = search_filter(self.retriever)
         return self.assembler.filter, search.condition if search else None
-
-    def _readmission(self, request: Readmit) -> tuple[tuple[Hit, ...], Any]:
-        """Return the chunks cited before that pass the filters of the call, and the filter of its search.
-
-        Without any filter they must agree with the hits, as neighbors must.
-        """
-        assembler, search = self.assembler_and_filter(request.filter)
-        cited = _apply_assembler_filter(assembler, request.cited)
-        if search is not None:
-            return _filter_hits(cited, predicate(search.vectorstore, search.condition)), search.condition
-        if not is_filter(assembler.filter) and assembler.effective_config.neighbors != "unfiltered":
-            cited = keep_agreeing(cited, request.found, assembler.effective_config)
-        return cited, None
-
-    def _use_stored(self, cited: tuple[Hit, ...], request: Readmit, found: Sequence[Document]) -> tuple[Hit, ...]:
-        """Return `cited` as stored now. A vector store that knows no hit by its id didn't assign these ids."""
-        stored = [chunk_from(document, self.assembler.config.keys) for document in found]
-        has_known_ids = {chunk.id for chunk in stored} & {hit.chunk.id for hit in request.found}
-        return with_stored_chunks(cited, stored) if has_known_ids else cited
 
     def _search_arguments(self, request: Search) -> dict[str, Any]:
         max_hits = request.mode.limit

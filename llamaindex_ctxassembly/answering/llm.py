@@ -40,6 +40,14 @@ class SyncLLM:
                 yield ModelReply(end.read(piece))
         yield end.reply()
 
+    @property
+    def model_name(self) -> str:
+        """The names of the LLMs, for the key of a cached answer."""
+        llms = {"": self._llm, **self._models}
+        return "; ".join(
+            f"{mode} {type(llm).__qualname__} {llm.metadata.model_name}".strip() for mode, llm in llms.items()
+        )
+
     def window_for(self, mode: str) -> int | None:
         """Return the window of the LLM of `mode`, if its metadata says it."""
         info = model_info(self._models.get(mode, self._llm))

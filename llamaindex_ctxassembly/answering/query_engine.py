@@ -115,19 +115,23 @@ class AnswerQueryEngine(BaseQueryEngine):
         llm: any LLM. One whose async methods would block the event loop, as `CustomLLM`'s do, is called in a thread. A
             mode's `answer_tokens` replaces its `max_tokens`, if it has that field.
         retriever: a `ContextRetriever`, which takes modes, filters and intents; or any retriever, whose nodes are
-            assembled by `postprocessor`. A vector index' retriever takes the number of nodes and filters; others are
-            refused filters.
+            assembled by `postprocessor`. A `VectorIndexRetriever` takes the filters of a call, and neighbors must pass
+            its own filters, too. What another class searches by isn't known: it is refused filters, and neighbors pass
+            those of `postprocessor` alone.
         config: the settings.
         models: LLMs by mode, such as `{"escalated": other}`, used instead of `llm`.
         postprocessor: the assembly for a retriever that has none.
         mode: the mode of `query` and `aquery`.
         streaming: True if `query` and `aquery` stream.
-        cache: an `AnswerCache`. It is used for questions that begin a conversation, or follow one without labels.
-        cache_scope: who may share its answers: a value, or a function from a `ScopeCall` to one.
+        cache: an `AnswerCache`, used as long as a conversation has no labels. It needs a `cache_scope`.
+        cache_scope: who may share cached answers: a value that JSON can write, or a function from a `ScopeCall` to one;
+            if it returns None, the answer is neither read from the cache nor kept. A retriever other than a
+            `ContextRetriever` counts by its class, `similarity_top_k` and filters: what else it searches by, and where,
+            is for the scope to tell.
 
     Raises:
-        ConfigError: an argument has another type, a mode isn't one of `config`, or the retriever has filters and the
-            store of the postprocessor can't apply them.
+        ConfigError: an argument has another type, a mode isn't one of `config`, `cache` has no `cache_scope`, or the
+            filters of the retriever can't be translated for the store of the postprocessor.
     """
 
     def __init__(

@@ -26,10 +26,11 @@ from llama_index.core.vector_stores.types import (
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.config.hints import check_store
 from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.filters import is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys, get_path, with_keys
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import to_id
-from ctxassembly.stores.filtered import FilteredStore
+from ctxassembly.stores.filtered import FilteredStore, chunk_predicate
 from llamaindex_ctxassembly.convert.models import check_kind
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters
@@ -270,14 +271,22 @@ def make_neighbor_store(
     return with_keys(store, keys)
 
 
-def restrict_store(filters: MetadataFilters | None, store: Any) -> Any:
+def restrict_store(filters: Any, store: Any) -> Any:
     """Return `store` filtered by `filters`, in addition to its own filter; unchanged if they have no condition.
 
-    PGVectorNeighbors applies them in its query. To the chunks of other stores they are applied after the fetch.
+    PGVectorNeighbors and indexes apply filters in their form themselves. To the chunks of other stores they are applied
+    after the fetch.
 
     Raises:
-        ConfigError: the filters can't be translated.
+        ConfigError: the filters have no known form, or can't be translated.
     """
+    if not isinstance(filters, MetadataFilters):
+        if store is None or not is_filter(filters):
+            return store
+        if hasattr(store, "with_filter"):
+            return store.with_filter(filters)
+        passes = chunk_predicate(filters)
+        return FilteredStore(store, filter_chunks=lambda chunks: [chunk for chunk in chunks if passes(chunk)])
     normalized = normalize_filters(filters)
     if normalized is None or store is None:
         return store

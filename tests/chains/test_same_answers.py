@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,6 +44,7 @@ INDEX = MemoryIndex(
     for at, text in enumerate(texts)
 )
 RETRIEVAL = RetrievalConfig(strategy="keyword", limit=4)
+OPEN = AssemblyConfig(neighbors="unfiltered")
 CONFIG = AnswerConfig(
     intents=(Intent("practical", "Parking."), Intent("care", "Treatments."), Intent("off", "Else.", answer="Sorry.")),
     default_intent="care",
@@ -116,12 +118,21 @@ class SpokenModel(LlamaIndexModel):
         return ChatResponse(message=ChatMessage(content="Ferritin is measured then.", role="assistant"))
 
 
+def langchain_retriever(assembly: AssemblyConfig = OPEN) -> LangChainRetriever:
+    return LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(config=assembly))
+
+
+def llamaindex_retriever(assembly: AssemblyConfig = OPEN) -> LlamaIndexRetriever:
+    postprocessor = ContextAssemblyPostprocessor(config=assembly)
+    return LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
+
+
 Turn = tuple[str, str, Any]
 
 
 def without_a_framework(turns: Sequence[Turn]) -> list[Answer]:
     history, conversation, answers = [], None, []
-    chain = AnswerChain.from_index(INDEX, engine_model, RETRIEVAL, config=CONFIG)
+    chain = AnswerChain.from_index(INDEX, engine_model, RETRIEVAL, OPEN, CONFIG)
     for question, mode, condition in turns:
         given = {"history": history, "conversation": conversation, "mode": mode, "filter": condition}
         answers.append(chain.answer(question, **given))
@@ -133,7 +144,7 @@ def without_a_framework(turns: Sequence[Turn]) -> list[Answer]:
 def through_langchain(turns: Sequence[Turn], *, streamed: bool) -> list[Answer]:
     history: list[Any] = []
     answers = []
-    chain = answer_chain(langchain_model(), LangChainRetriever(INDEX, config=RETRIEVAL), CONFIG)
+    chain = answer_chain(langchain_model(), langchain_retriever(), CONFIG)
     for question, mode, condition in turns:
         given: Any = {"input": question, "chat_history": history, "mode": mode, "filter": condition}
         output: Any = list(chain.stream(given))[-1] if streamed else chain.invoke(given)
@@ -146,7 +157,11 @@ def through_langchain(turns: Sequence[Turn], *, streamed: bool) -> list[Answer]:
 def through_llamaindex(turns: Sequence[Turn], *, streamed: bool) -> list[Answer]:
     history: list[ChatMessage] = []
     answers = []
-    engine = AnswerQueryEngine(LlamaIndexModel(), LlamaIndexRetriever(INDEX, config=RETRIEVAL), CONFIG)
+    engine = AnswerQueryEngine(
+        LlamaIndexModel(),
+        llamaindex_retriever(),
+        CONFIG,
+    )
     for question, mode, condition in turns:
         run = engine.start_run(question, history, mode, condition, is_streamed=streamed)
         *_, answer = run.events()
@@ -207,17 +222,16 @@ def answers_of_all_three(
     streamed: bool = False,
 ) -> list[Answer]:
     """The answers of the engine, of LangChain and of LlamaIndex to one question of a conversation."""
-    assembly = assembly or AssemblyConfig()
+    assembly = replace(assembly or OPEN, neighbors="unfiltered")
     chain = AnswerChain.from_index(INDEX, engine_model, RETRIEVAL, assembly, config)
     history = [Exchange(*pair) for pair in earlier]
     first: Any = [*chain.stream(question, history=history)] if streamed else [chain.answer(question, history=history)]
-    langchain = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(config=assembly))
+    langchain = langchain_retriever(assembly)
     said = [message for asked, answer in earlier for message in (HumanMessage(asked), AIMessage(answer))]
     runnable, given = answer_chain(langchain_model(), langchain, config), {"input": question, "chat_history": said}
     outputs: Any = [*runnable.stream(given)] if streamed else [runnable.invoke(given)]  # type: ignore[arg-type]
     assert "".join(output.get("answer", "") for output in outputs) == outputs[-1]["result"].text
-    postprocessor = ContextAssemblyPostprocessor(config=assembly)
-    llamaindex = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
+    llamaindex = llamaindex_retriever(assembly)
     messages = [ChatMessage(content=one.content, role="user" if one.type == "human" else "assistant") for one in said]
     run = AnswerQueryEngine(LlamaIndexModel(), llamaindex, config).start_run(question, messages, is_streamed=streamed)
     *pieces, third = run.events()
@@ -273,9 +287,13 @@ def test_a_chat_model_that_says_its_window_is_held_to_it_in_both_frameworks() ->
     long = "word " * 150
     sized = FakeListChatModel(responses=["Water [1]."], profile={"max_input_tokens": 400})
     history = [HumanMessage("Where do I park?"), AIMessage(long)]
-    chain = answer_chain(sized, LangChainRetriever(INDEX, config=RETRIEVAL), config)
+    chain = answer_chain(sized, langchain_retriever(), config)
     first = chain.invoke({"input": DRINK, "chat_history": history})["result"]
-    engine = AnswerQueryEngine(Sized(), LlamaIndexRetriever(INDEX, config=RETRIEVAL), config)
+    engine = AnswerQueryEngine(
+        Sized(),
+        llamaindex_retriever(),
+        config,
+    )
     messages = [ChatMessage(content="Where do I park?", role="user"), ChatMessage(content=long, role="assistant")]
     second = engine.answer(DRINK, chat_history=messages)
     assert first.notes == second.notes
@@ -325,14 +343,12 @@ def test_all_three_summarize_what_is_left_out_of_the_conversation(streamed: bool
 def test_a_spoken_answer_has_the_same_citations_in_both_frameworks() -> None:
     """The published rule: a spoken answer has the same sources, without labels."""
     question, spoken = "What is measured in the morning?", "Ferritin is measured then."
-    config = AnswerConfig(voice=True)
-    chain = AnswerChain.from_index(INDEX, lambda request: spoken, RETRIEVAL, presets.VOICE, config)
+    config, assembly = AnswerConfig(voice=True), replace(presets.VOICE, neighbors="unfiltered")
+    chain = AnswerChain.from_index(INDEX, lambda request: spoken, RETRIEVAL, assembly, config)
     expected = [citation.chunk_ids for citation in chain.answer(question).citations]
-    assembler = ContextAssembler(config=presets.VOICE)
-    langchain = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=assembler)
+    langchain = langchain_retriever(assembly)
     output = answer_chain(RunnableLambda(lambda messages: spoken), langchain, config).invoke({"input": question})
-    postprocessor = ContextAssemblyPostprocessor(config=presets.VOICE)
-    llamaindex = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
+    llamaindex = llamaindex_retriever(assembly)
     response: Any = AnswerQueryEngine(SpokenModel(), llamaindex, config).query(question)
     assert "lab#0" in expected[0]
     assert (output["answer"], str(response)) == (spoken, spoken)

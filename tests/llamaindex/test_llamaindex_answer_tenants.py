@@ -17,7 +17,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from tenants import NOT_REWRITTEN, QUESTION, REWRITTEN, SAID, chunks, leaning, said_of, texts_of
 
-from ctxassembly import ConfigError, FilterNotSeenWarning, MemoryIndex, RetrievalConfig
+from ctxassembly import MemoryIndex, RetrievalConfig
 from llamaindex_ctxassembly import (
     AnswerChatEngine,
     AnswerQueryEngine,
@@ -131,7 +131,7 @@ WAYS: dict[str, Callable[[str], Given]] = {
     "MemoryIndex.with_filter": lambda tenant: Given(of_index(INDEX.with_filter({"tenant": tenant}))),
     "MemoryIndex of each": lambda tenant: Given(of_index(MemoryIndex(chunks(tenant)))),
     "a channel": lambda tenant: Given(of_index(channels={"keyword": search(filters=of(tenant))})),
-    # Hidden, so that nothing is kept
+    # Filters that nobody tells
     "a retriever of one's own": lambda tenant: Given(Fixed(scored(*papers(tenant)))),
     "one that searches otherwise": lambda tenant: Given(derived(tenant)),
     "a vector store of one's own": lambda tenant: Given(own_store(tenant).as_retriever()),
@@ -144,7 +144,6 @@ WAYS: dict[str, Callable[[str], Given]] = {
         search(filters=of(tenant)), ContextAssemblyPostprocessor(transform_fetched=lambda found: found)
     ),
 }
-SEEN = list(WAYS)[: list(WAYS).index("a retriever of one's own")]
 HOW: dict[str, Callable[..., Any]] = {
     "answer": lambda engine, question, call: engine.answer(question, **call),
     "aanswer": lambda engine, question, call: asyncio.run(engine.aanswer(question, **call)),
@@ -187,46 +186,20 @@ def read_of(answer: Any) -> str:
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_tenant_never_gets_the_answer_of_another(way: str, how: str) -> None:
-    shelf = Shelf()
+    shelf, asked = Shelf(), []
     for tenant, other in (("ours", "theirs"), ("theirs", "ours"), ("ours", "theirs")):
         WHO.set(tenant)
-        given = WAYS[way](tenant)
-        llm = Scripted(says=said_of)
-        engine = AnswerQueryEngine(llm, given.retriever, postprocessor=given.postprocessor, cache=shelf)
+        given, llm = WAYS[way](tenant), Scripted(says=said_of)
+        engine = AnswerQueryEngine(
+            llm, given.retriever, postprocessor=given.postprocessor, cache=shelf, cache_scope=lambda call: WHO.get()
+        )
         read = read_of(HOW[how](engine, QUESTION, given.call))
         assert SAID[tenant] in read
         assert SAID[other] not in read
+        asked.append(len(llm._asked))
     WHO.set("ours")
-
-
-@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
-@pytest.mark.parametrize("way", WAYS)
-def test_who_can_be_told_apart_has_answers_of_their_own_kept(way: str) -> None:
-    shelf, given, llm = Shelf(), WAYS[way]("ours"), Scripted(says=said_of)
-    for _ in range(2):
-        engine = AnswerQueryEngine(llm, given.retriever, postprocessor=given.postprocessor, cache=shelf)
-        engine.answer(QUESTION, **given.call)
-    assert len(llm._asked) == (1 if way in SEEN else 2)
-
-
-@pytest.mark.parametrize(
-    ("way", "said"),
-    [
-        ("a retriever of one's own", "Fixed may filter in a way that can't be seen"),
-        ("one that searches otherwise", "Derived may filter"),
-        ("a vector store of one's own", "TextVectorStore may filter"),
-        ("QueryFusionRetriever", "QueryFusionRetriever may filter"),
-        ("MemoryIndex.with_filter a function", "a filter that is a function can't be compared"),
-        ("transform_fetched", "transform_fetched may filter"),
-    ],
-)
-def test_where_a_filter_can_not_be_seen_one_warning_names_who_hides_it(way: str, said: str) -> None:
-    given = WAYS[way]("ours")
-    engine = AnswerQueryEngine(Scripted(), given.retriever, postprocessor=given.postprocessor, cache=Shelf())
-    with pytest.warns(FilterNotSeenWarning, match=f"Answers are not cached: {said}") as warned:
-        engine.query(QUESTION)
-    assert len(str(warned[0].message).partition(" The model is ")[0]) <= 160
-    engine.query(QUESTION)
+    can_compare = way != "MemoryIndex.with_filter a function"
+    assert (asked, len(shelf)) == (([1, 1, 0], 2) if can_compare else ([1, 1, 1], 0))
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -246,7 +219,9 @@ def test_the_filter_of_the_postprocessor_holds_for_what_is_found(how: str) -> No
 @pytest.mark.parametrize("how", HOW)
 @NOT_REWRITTEN
 def test_what_leans_on_a_private_conversation_is_nobody_elses(config: Any, understood: Any, how: str) -> None:
-    engine = AnswerQueryEngine(Scripted(says=leaning(understood)), search(filters=of("ours")), config, cache=Shelf())
+    engine = AnswerQueryEngine(
+        Scripted(says=leaning(understood)), search(filters=of("ours")), config, cache=Shelf(), cache_scope="all"
+    )
     private = [ChatMessage("I take methadone. May I have a sedation?"), ChatMessage("Yes.", role="assistant")]
     others = [ChatMessage("When does it end?"), ChatMessage("In March.", role="assistant")]
     asked = "And may I drive after the contract?"
@@ -333,24 +308,6 @@ def test_a_neighbor_that_passes_them_need_not_agree_with_its_hit() -> None:
     index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
     engine = AnswerQueryEngine.from_args(index, Scripted(), filters=of("ours"), similarity_top_k=1)
     assert "Notice" in "\n".join(node.text for node in engine.query(QUESTION).source_nodes)
-
-
-def test_a_postprocessor_that_lets_everything_in_is_refused_beside_filters() -> None:
-    index = shared()
-    everything = ContextAssemblyPostprocessor.from_index(index, neighbors="unfiltered")
-    refused = r"postprocessor\.filter must be given where a call has filters and it has a store"
-    with pytest.raises(ConfigError, match=refused):
-        AnswerQueryEngine.from_args(index, Scripted(), filters=of("ours"), postprocessor=everything)
-    with pytest.raises(ConfigError, match=refused):
-        AnswerQueryEngine(Scripted(), index.as_retriever(filters=of("ours")), postprocessor=everything)
-    chat = AnswerChatEngine.from_defaults(
-        index.as_retriever(), Scripted(), postprocessor=everything, filters=of("ours")
-    )
-    with pytest.raises(ConfigError, match=refused):
-        chat.chat(QUESTION)
-    both = ContextAssemblyPostprocessor.from_index(index, neighbors="unfiltered", filter=of("ours"))
-    engine = AnswerQueryEngine.from_args(index, Scripted(), filters=of("ours"), postprocessor=both)
-    assert SAID["theirs"] not in "\n".join(node.text for node in engine.query(QUESTION).source_nodes)
 
 
 async def test_the_filters_of_a_conversation_hold_for_neighbors_over_an_ordinary_index() -> None:

@@ -189,8 +189,8 @@ class Cache:
 @pytest.mark.parametrize("kept_is_first", [True, False])
 def test_a_kept_answer_shares_no_label_with_a_turn_at_once(kept_is_first: bool) -> None:
     cache = Cache()
-    chatting(Waiting(), cache=cache).chat(QUESTIONS[0])
-    chat = chatting(Waiting(), cache=cache)
+    chatting(Waiting(), cache=cache, cache_scope="all").chat(QUESTIONS[0])
+    chat = chatting(Waiting(), cache=cache, cache_scope="all")
     order = QUESTIONS[:2] if kept_is_first else QUESTIONS[1::-1]
     streams = [chat.stream_chat(question) for question in order]
     for stream in streams:

@@ -137,13 +137,6 @@ class TestFilters:
         with pytest.raises(ConfigError, match="without filters of its own, where a call has some of another form"):
             ContextRetriever(channels={"vector": channel}, config=config).hits(QUERY, filters={"tenant": "x"})
 
-    def test_need_a_store_that_can_be_held_to_them(self) -> None:
-        own = ContextAssemblyPostprocessor(store=_Plain())
-        with pytest.raises(ConfigError, match="filters must be MetadataFilters, where the postprocessor has a store"):
-            ContextRetriever(INDEX, embed, postprocessor=own, filters={"tenant": "x"})
-        with pytest.raises(ConfigError, match="filters must be MetadataFilters, where the postprocessor has a store"):
-            ContextRetriever(INDEX, embed, postprocessor=own).context(QUERY, filters={"tenant": "x"})
-
     def test_metadata_filters_hold_the_neighbors_of_any_store(self) -> None:
         mixed = [replace(chunk, metadata={**chunk.metadata, "tenant": "xy"[chunk.index % 2]}) for chunk in CHUNKS]
 

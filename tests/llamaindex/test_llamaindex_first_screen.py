@@ -133,16 +133,14 @@ def test_two_turns_print_one_warning_at_most(kind: str, where: str, of_file: boo
     keys = MetadataKeys(document_id="file_name") if of_file else MetadataKeys()
     ours = ContextAssemblyPostprocessor(config=AssemblyConfig(keys=keys), **given)  # made here
     asked = engine(made, llm, ours)
-    seen: list[list[warnings.WarningMessage]] = []
+    seen: list[warnings.WarningMessage] = []
     for question in QUESTIONS:
         with warnings.catch_warnings(record=True) as issued:
             warnings.simplefilter("always")
             turn(asked, question, is_async=is_async)
-        seen.append(issued)
-    first, second = seen
-    assert second == []
-    assert len(first) <= 1
-    for each in first:
+        seen += issued
+    assert len(seen) <= 1  # in whichever turn a neighbor is left out
+    for each in seen:
         fact, remedy = str(each.message).split("\n")[-1].split(REMEDY)
         assert len(fact) <= 2 * MAX_FACT_CHARS  # with its effect
         assert remedy

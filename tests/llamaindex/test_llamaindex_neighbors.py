@@ -141,7 +141,7 @@ def test_an_empty_group_in_an_or_opens_nothing() -> None:
 
 
 async def test_each_postprocessor_warns_once_by_whichever_way_it_is_called() -> None:
-    nodes = tenants("mine")
+    nodes = tenants("mine", "mine", "other")
     ours, another = (ContextAssemblyPostprocessor(docstore=docstore_of(nodes)) for _ in range(2))
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")

@@ -10,7 +10,7 @@ from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.answering import Mode
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.data.chunks import Hit
+from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
 from ctxassembly.retrieval.search import Question
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.languages import guess_language
@@ -117,15 +117,22 @@ class SearchAll:
 
 
 @dataclass(frozen=True, slots=True)
-class Readmit:
-    """Answered with the chunks of `cited` that the call may read."""
+class FetchCited:
+    """Answered with the `StoredChunks` for `refs`; with None if no store can be asked."""
 
-    cited: tuple[Hit, ...]
-    """The chunks that the last answer of the conversation cited."""
-    found: tuple[Hit, ...]
-    """The hits of this call."""
+    refs: tuple[ChunkRef, ...]
+    """The chunks that the last answer of the conversation cited, by their ids."""
     filter: Any
-    """The caller's filter."""
+    """The caller's filter, which they have to pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunks:
+    """Chunks as a store has them now."""
+
+    chunks: tuple[Chunk, ...]
+    may_be_read: bool
+    """True if they have passed a told filter, or could have been found by the search of this call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,52 +28,23 @@ Python's language reference, 200 pairs, fused):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from ctxassembly.answering.answer import AnswerRecorder
-from ctxassembly.answering.requests import AnswerCall, Exchange, Readmit, Search, SearchAll
+from ctxassembly.answering.requests import AnswerCall, Exchange, FetchCited, Search, SearchAll, StoredChunks
 from ctxassembly.assembly.expansion.access import MetadataAccess
 from ctxassembly.assembly.selection.supplement import Supplement, supplement_from_retrieval
 from ctxassembly.config.answering import Mode
-from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import Boost
-from ctxassembly.data.chunks import Chunk, ChunkRef, Hit, Identity, separate_shared_ids
+from ctxassembly.data.chunks import ChunkRef, Hit, Identity, separate_shared_ids
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.errors import ConfigError, SearchError
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.safe_repr import describe_error
-
-
-def keep_passing(cited: Sequence[Hit], predicates: Sequence[Callable[[Any], bool]]) -> tuple[Hit, ...]:
-    """Return the hits of `cited` that pass all `predicates`."""
-    return tuple(hit for hit in cited if all(test(hit.chunk) for test in predicates))
-
-
-def keep_agreeing(cited: Sequence[Hit], found: Sequence[Hit], config: AssemblyConfig | None = None) -> tuple[Hit, ...]:
-    """Return the hits of `cited` that agree with the hits `found` by a search whose filter can't be seen.
-
-    Like a neighbor, each must match a hit of its document on all metadata, except keys that vary within a document.
-    """
-    scope = MetadataAccess(config or AssemblyConfig())
-    scope.add_hits(hit.chunk for hit in found)
-    return tuple(hit for hit in cited if scope.allows(hit.chunk))
-
-
-def to_refs(cited: Sequence[Hit]) -> list[ChunkRef]:
-    """Return the references by which a store looks up the chunks of `cited`."""
-    return [ChunkRef(hit.chunk.lookup_id, chunk_id=hit.chunk.id) for hit in cited]
-
-
-def with_stored_chunks(cited: Sequence[Hit], stored: Sequence[Chunk]) -> tuple[Hit, ...]:
-    """Return `cited` with the chunks as `stored` now; chunks that are gone are dropped."""
-    chunks = {(chunk.lookup_id, chunk.id): chunk for chunk in stored}
-    keyed = [((hit.chunk.lookup_id, hit.chunk.id), hit.score) for hit in cited]
-    return tuple(Hit(chunks[key], score) for key, score in keyed if key in chunks)
-
 
 EFFECTIVE_QUERY_WEIGHT, ORIGINAL_WEIGHT, PART_WEIGHT = 1.3, 0.5, 1.0
 CONVERSATION_BOOST = 1.25
@@ -192,17 +163,32 @@ def _search_all(
 
 def _previous_sources(
     call: AnswerCall, understanding: QueryUnderstanding, found: tuple[Hit, ...], log: AnswerRecorder
-) -> Generator[Readmit, tuple[Hit, ...], tuple[Hit, ...]]:
-    """Return the chunks cited last that this call may read, if the question depends on the conversation."""
+) -> Generator[FetchCited, StoredChunks | None, tuple[Hit, ...]]:
+    """Return the chunks cited last that this call may read, if the question depends on the conversation.
+
+    They are as the store has them now. Like neighbors, where nobody has told a filter that the search may have, they
+    have to agree with a hit of their document.
+    """
     if not (found and understanding.rewritten and call.history and (cited := call.history[-1].cited)):
         return ()
+    refs = tuple(ChunkRef(hit.chunk.lookup_id, chunk_id=hit.chunk.id) for hit in cited)
     try:
-        return (yield Readmit(cited, found, call.filter))
-    except ConfigError:
-        log.notes.append("cited last: left out, since this form of filter can't be applied to them")
+        stored = yield FetchCited(refs, call.filter)
     except Exception as error:  # noqa: BLE001 - whatever a store raises, the question has hits of its own
         log.notes.append(f"cited last: left out ({describe_error(error)})")
-    return ()
+        return ()
+    if stored is None:
+        log.notes.append("cited last: left out, since there is no store to ask for them by id")
+        return ()
+    scope = None if stored.may_be_read or call.assembly.neighbors == "unfiltered" else MetadataAccess(call.assembly)
+    if scope is not None:
+        scope.add_hits(hit.chunk for hit in found)
+    chunks = {(chunk.lookup_id, chunk.id): chunk for chunk in stored.chunks if scope is None or scope.allows(chunk)}
+    keyed = [((hit.chunk.lookup_id, hit.chunk.id), hit.score) for hit in cited]
+    readmitted = tuple(Hit(chunks[key], score) for key, score in keyed if key in chunks)
+    if lost := len(cited) - len(readmitted):
+        log.notes.append(f"cited last: {lost:,} of {len(cited):,} left out, gone or not to be read in this call")
+    return readmitted
 
 
 RRF_K = 5

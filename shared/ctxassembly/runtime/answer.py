@@ -10,8 +10,7 @@ from typing import Any
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
 from ctxassembly.answering.cache import CacheScope
-from ctxassembly.answering.requests import AnswerCall, Assemble, Exchange, Readmit, Search
-from ctxassembly.answering.search import keep_agreeing, keep_passing, to_refs, with_stored_chunks
+from ctxassembly.answering.requests import AnswerCall, Assemble, Exchange, Search
 from ctxassembly.answering.understand import understand_flow
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.assembly import AssemblyConfig
@@ -19,8 +18,7 @@ from ctxassembly.config.hints import check_parameters, setting_lines
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation, given_conversation
-from ctxassembly.data.chunks import Hit
-from ctxassembly.data.filters import as_predicate, combine_filters
+from ctxassembly.data.filters import as_predicate, combine_filters, is_filter
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.data.trace import StageBegan, StageEnded
 from ctxassembly.errors import InputError
@@ -29,7 +27,7 @@ from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.answer_run import AnswerRun, AnswerServices, ChainParts, check_cache, check_chat_model, today
 from ctxassembly.runtime.assemble import aassemble, assemble
-from ctxassembly.runtime.driver import Port, adrive, adrive_observed, drive, drive_observed
+from ctxassembly.runtime.driver import adrive, adrive_observed, drive, drive_observed
 from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
@@ -60,25 +58,29 @@ class IndexEvidence:
 
     def assemble(self, request: Assemble) -> Context:
         """Return the context, with neighbors from the index if it has them, under the call's filter."""
-        config, store = request.limit_config(self.assembly), self._store(request)
+        config, store = request.limit_config(self.assembly), self.store(request.filter)
         return assemble(request.hits, config, store=store, **self._assemble_arguments(request))
 
     async def aassemble(self, request: Assemble) -> Context:
         """Async version of `assemble`."""
-        config, store = request.limit_config(self.assembly), self._store(request)
+        config, store = request.limit_config(self.assembly), self.store(request.filter)
         return await aassemble(request.hits, config, store=store, **self._assemble_arguments(request))
 
-    def readmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """Return the previously cited chunks that are in the index and pass every filter of the call, as stored now."""
-        store, cited = self._lookup_store(request), self._readable_hits(request)
-        return with_stored_chunks(cited, store.fetch(to_refs(cited))) if hasattr(store, "fetch") else cited
+    def store(self, filter: Any) -> Any:
+        """Return the index as the store of neighbors under the filter of a call.
 
-    async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
-        """Async version of `readmit`."""
-        store, cited = self._lookup_store(request), self._readable_hits(request)
-        if store is None:
-            return cited
-        return with_stored_chunks(cited, await Port.of(store, "fetch").acall(to_refs(cited)))
+        None if it has no chunks to fetch, or can't be held to the filter.
+        """
+        if not (hasattr(self.index, "fetch") or hasattr(self.index, "afetch")):
+            return None
+        if not is_filter(filter):
+            return self.index
+        return self.index.with_filter(filter) if hasattr(self.index, "with_filter") else None
+
+    @property
+    def reads_whole_store(self) -> bool:
+        """True if the search reads the index alone: a channel may filter in a way of its own."""
+        return not self.extra_arguments.get("channels")
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -90,23 +92,6 @@ class IndexEvidence:
     def filters(self) -> tuple[Any, ...]:
         """The filters of the index."""
         return getattr(self.index, "filters", None) or ()
-
-    def _lookup_store(self, request: Readmit) -> Any:
-        """Return the index under the call's filter, if it can apply one and look up chunks by id."""
-        return self._store(request) if hasattr(self.index, "with_filter") else None
-
-    def _readable_hits(self, request: Readmit) -> tuple[Hit, ...]:
-        """Return the cited chunks that may be read as far as that is known without I/O.
-
-        Channels, and an index without `with_filter`, may apply filters of their own.
-        """
-        cited, channels = request.cited, self.extra_arguments.get("channels")
-        if self._lookup_store(request) is None:
-            conditions = (request.filter, *(getattr(self.index, "filters", None) or ()))
-            cited = keep_passing(cited, [as_predicate(condition) for condition in conditions])
-        elif not channels:
-            return cited
-        return cited if self.assembly.neighbors == "unfiltered" else keep_agreeing(cited, request.found, self.assembly)
 
     def _search(self, request: Search) -> Retrieved:
         return retrieve(
@@ -122,11 +107,6 @@ class IndexEvidence:
 
     def _search_arguments(self, request: Search) -> dict[str, Any]:
         return {**self.extra_arguments, **({} if request.mode.rerank else {"rerankers": ()})}
-
-    def _store(self, request: Assemble | Readmit) -> Any:
-        if not (hasattr(self.index, "fetch") or hasattr(self.index, "afetch")):
-            return None
-        return self.index.with_filter(request.filter) if hasattr(self.index, "with_filter") else self.index
 
     def _assemble_arguments(self, request: Assemble) -> dict[str, Any]:
         return {

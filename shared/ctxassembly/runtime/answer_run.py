@@ -2,15 +2,17 @@
 
 A chain holds `ChainParts` and starts an `AnswerRun` for each call. An adapter's subclass adds what only its framework
 has: a span around each request, and the output in the framework's objects. The requests are answered by a model and by
-a source of evidence, which has `search`, `assemble` and `readmit`, sync or async, and the settings `assembly`. With a
-cache it has `settings`, too: all that its evidence depends on but the call, as dataclasses, plain data and functions;
-and in `filters` those that it applies in addition to the filter of the call.
+a source of evidence, which has `search` and `assemble`, sync or async, and the settings `assembly`. If it has
+`store(filter)`, the store of neighbors under the filter of a call, chunks that were cited before are asked for there;
+`reads_whole_store` is True if the search finds whatever is in that store, and has no filter of its own.
+With a cache it has `settings`, too: all that its evidence depends on but the call, as dataclasses, plain data and
+functions; and in `filters` those that it applies in addition to the filter of the call.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,14 +28,16 @@ from ctxassembly.answering.requests import (
     CacheGet,
     CacheSet,
     Compute,
+    FetchCited,
     ModelReply,
     NextPiece,
-    Readmit,
     SearchAll,
+    StoredChunks,
 )
 from ctxassembly.concurrency import await_with_deadline, is_async, run_in_worker, submit, wait_with_deadline
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.runtime.driver import Port, adrive_stream, drive_stream
@@ -82,9 +86,9 @@ class AnswerServices:
         self._ask_port = Port.of(model, "ask")
         self._source_ports = {
             kind: (Port.of(source, name, accepts_function=False), name)
-            for kind, name in ((SearchAll, "search"), (Readmit, "readmit"), (Assemble, "assemble"))
+            for kind, name in ((SearchAll, "search"), (Assemble, "assemble"))
         }
-        self._source_name = type(source).__name__
+        self._source = source
         self._stream: Any = None
 
     def ask(self, request: Any) -> Any:
@@ -100,9 +104,14 @@ class AnswerServices:
             return _use_cache(cast(AnswerCache, self._cache), request)
         if isinstance(request, Compute):
             return request.function()
+        if isinstance(request, FetchCited):
+            store, fetch = self._cited_store(request)
+            return self._stored_chunks(store, fetch.call(request.refs)) if fetch.sync else None
         port, name = self._source_ports[type(request)]
         if port.sync is None:
-            raise InputError(f"{self._source_name} has no {name}(request); what can only be awaited needs aanswer()")
+            raise InputError(
+                f"{type(self._source).__name__} has no {name}(request); what can only be awaited needs aanswer()"
+            )
         if isinstance(request, SearchAll):
             return port.gather(request.searches, SEARCH_SECONDS)
         return port.call(request)
@@ -122,12 +131,24 @@ class AnswerServices:
             return await Port(_use_cache).acall(cast(AnswerCache, self._cache), request)
         if isinstance(request, Compute):
             return await run_in_worker(request.function)
+        if isinstance(request, FetchCited):
+            store, fetch = self._cited_store(request)
+            return self._stored_chunks(store, await fetch.acall(request.refs)) if fetch else None
         port, name = self._source_ports[type(request)]
         if not port:
-            raise InputError(f"{self._source_name} has neither {name}(request) nor a{name}(request)")
+            raise InputError(f"{type(self._source).__name__} has neither {name}(request) nor a{name}(request)")
         if isinstance(request, SearchAll):
             return await port.agather(request.searches, SEARCH_SECONDS)
         return await port.acall(request)
+
+    def _cited_store(self, request: FetchCited) -> tuple[Any, Port]:
+        """Return the store of the source under the filter of the call, and how to ask it; empty without a store."""
+        store = self._source.store(request.filter) if hasattr(self._source, "store") else None
+        return store, Port.of(store, "fetch", accepts_function=False)
+
+    def _stored_chunks(self, store: Any, chunks: Iterable[Chunk]) -> StoredChunks:
+        may_be_read = getattr(store, "holds_filter", None) is True or getattr(self._source, "reads_whole_store", False)
+        return StoredChunks(tuple(chunks), may_be_read)
 
     def _sync_model(self) -> Port:
         message = "a model that can only be awaited needs aanswer(), or the adapter's async methods"

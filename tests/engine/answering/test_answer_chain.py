@@ -255,6 +255,53 @@ def test_chunks_cited_last_are_held_to_the_filter_of_this_call():
     assert "tower" in everyone.context.text
 
 
+BOARD = Chunk("board#0", "board", "The board parks under the tower.", 0, metadata=A)
+FREE = Chunk("free#0", "free", "Parking is free.", 0, metadata=A)
+PARKED = [Exchange("Where does the board park?", "Under the tower [1].", (Hit(BOARD),))]
+
+
+def follow_up(*chunks, channels=None, index=None, **call):
+    model = Scripted(understand={"question": "Is parking free?"})
+    over = AnswerChain.from_index(index or MemoryIndex(chunks), model, KEYWORDS, channels=channels or {})
+    return over.answer("And free?", history=PARKED, **call)
+
+
+def test_chunks_cited_last_are_read_as_the_index_has_them_now():
+    changed = replace(BOARD, text="The board parks in the yard.")
+    assert "in the yard" in follow_up(changed, FREE).context.text
+    for chunks, call in (((FREE,), {}), ((replace(BOARD, metadata={"tenant": "b"}), FREE), {"filter": A})):
+        answer = follow_up(*chunks, **call)
+        assert "tower" not in answer.context.text
+        assert answer.notes == ("cited last: 1 of 1 left out, gone or not to be read in this call",)
+
+
+def test_beside_a_channel_that_may_filter_they_have_to_agree_with_a_hit_of_their_document():
+    def channel(query, limit, condition):
+        return [Hit(FREE)]
+
+    assert "tower" in follow_up(BOARD, FREE).context.text
+    assert "tower" not in follow_up(BOARD, FREE, channels={"questions": channel}).context.text
+    assert "tower" in follow_up(BOARD, FREE, channels={"questions": channel}, filter=A).context.text
+
+
+class Bare:
+    """An index that can't be held to a filter beside that of a search."""
+
+    def __init__(self, *chunks):
+        index = MemoryIndex(chunks)
+        self.find_terms, self.search, self.fetch = index.find_terms, index.search, index.fetch
+
+
+def test_an_index_that_can_not_be_held_to_the_filter_of_a_call_gives_only_hits():
+    after = Chunk("free#1", "free", "Barrier code 1234.", 1, metadata=A)
+    chunks = (BOARD, FREE, after)
+    assert "Barrier" in follow_up(index=Bare(*chunks)).context.text
+    answer = follow_up(index=Bare(*chunks), filter=A)
+    assert "Parking is free." in answer.context.text
+    assert "Barrier" not in answer.context.text
+    assert "cited last: left out, since there is no store to ask for them by id" in answer.notes
+
+
 def test_documents_cited_last_are_boosted_for_a_question_that_leans_on_them():
     model = Scripted(understand={"question": "Is ferritin measured?"})
     made, source = watched(model)
