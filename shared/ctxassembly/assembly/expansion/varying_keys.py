@@ -44,6 +44,7 @@ VARYING_VALUES = frozenset(
     questions_this_excerpt_can_answer keywords excerpt_keywords entities matched_terms highlights search_method
     retrieval_method expanded_query expansion ingested_at indexed_at fetched_at crawled_at last_accessed_at
     timestamp start_timestamp keep_whole no_neighbors ctxassembly_title
+    sub_questions
     """.split()  # noqa: SIM905 - a table to be read
 )
 """Names whose values may differ freely."""

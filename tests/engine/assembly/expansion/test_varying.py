@@ -31,7 +31,7 @@ VALUES = """
     id _id pk uuid chunk_id node_id point_id split_id chunk_hash page_label sheet title Header_1 h2 headings section
     subsection section_id toc_title parent_headers doc_items text window original_text page_summary section_summary
     prev_section_summary next_section_summary questions_this_excerpt_can_answer excerpt_keywords ingested_at timestamp
-    element_type chunk_type element_id keep_whole ctxassembly_title
+    element_type chunk_type element_id keep_whole ctxassembly_title sub_questions
 """.split()  # noqa: SIM905 - a table to be read
 
 
