@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
@@ -13,12 +13,20 @@ from ctxassembly.data.filters import as_predicate
 
 
 @dataclass(frozen=True)
-class ScopedStore:
-    """A store with the adapter's knowledge of how the caller's search filters."""
+class FilteredStore:
+    """A store that can't apply the filter itself. Fetched chunks are filtered here.
+
+    >>> from ctxassembly import Chunk, ChunkRef, MemoryStore
+    >>> chunks = [Chunk("a#0", "a", "Public."), Chunk("a#1", "a", "Secret.", metadata={"level": 2})]
+    >>> store = FilteredStore(MemoryStore(chunks), filter_chunks=lambda all: [one for one in all if not one.metadata])
+    >>> [chunk.text for chunk in store.fetch([ChunkRef("a")])]
+    ['Public.']
+    """
 
     store: Any
-    holds_filter: bool | None
-    """True, False or None, with the meaning that `ctxassembly.protocols.Store` gives them."""
+    filter_chunks: Callable[[Iterable[Chunk]], list[Chunk]]
+    """A function from chunks to those that pass the filter."""
+    holds_filter: ClassVar[bool] = True
 
     @property
     def remedies(self) -> Any:
@@ -35,40 +43,14 @@ class ScopedStore:
         """True if the store finds documents by their titles."""
         return getattr(self.store, "finds_titles", False) is True
 
-    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        """Return the chunks that exist among `refs`."""
-        found: Sequence[Chunk] = self.store.fetch(refs)
-        return found
-
-    async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        """Async version of `fetch`; a store with `fetch` alone is called in a thread."""
-        afetch = self.store.afetch if hasattr(self.store, "afetch") else to_async(self.store.fetch)
-        found: Sequence[Chunk] = await afetch(refs)
-        return found
-
-
-@dataclass(frozen=True)
-class FilteredStore(ScopedStore):
-    """A store that can't apply the filter itself. Fetched chunks are filtered here.
-
-    >>> from ctxassembly import Chunk, ChunkRef, MemoryStore
-    >>> chunks = [Chunk("a#0", "a", "Public."), Chunk("a#1", "a", "Secret.", metadata={"level": 2})]
-    >>> store = FilteredStore(MemoryStore(chunks), filter_chunks=lambda all: [one for one in all if not one.metadata])
-    >>> [chunk.text for chunk in store.fetch([ChunkRef("a")])]
-    ['Public.']
-    """
-
-    holds_filter: bool | None = True
-    filter_chunks: Callable[[Iterable[Chunk]], list[Chunk]] = field(kw_only=True)
-    """A function from chunks to those that pass the filter."""
-
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Return the chunks that exist among `refs` and pass the filter."""
-        return self.filter_chunks(super().fetch(refs))
+        return self.filter_chunks(self.store.fetch(refs))
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`; a store with `fetch` alone is called in a thread."""
-        return self.filter_chunks(await super().afetch(refs))
+        afetch = self.store.afetch if hasattr(self.store, "afetch") else to_async(self.store.fetch)
+        return self.filter_chunks(await afetch(refs))
 
 
 def chunk_predicate(*filters: Any) -> Callable[[Chunk], bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from builders import hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, MemoryStore, MetadataKeys, Trace, aassemble, assemble
 from ctxassembly.assembly.expansion.access import MetadataAccess, neighbor_warnings
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.stores.filtered import FilteredStore, ScopedStore
+from ctxassembly.stores.filtered import FilteredStore
 
 CONFIG = AssemblyConfig(window=2)
 
@@ -173,9 +173,17 @@ def test_particulars_under_keys_of_the_callers_own_vary_but_for_source_and_url()
     assert standing(read(other, 0, config=AssemblyConfig(keys=MetadataKeys(source="bestand")))) == ["A0"]
 
 
+class Told(MemoryStore):
+    """A store that says how the search of its hits filters."""
+
+    def __init__(self, chunks: Sequence[Chunk], holds_filter: bool | None) -> None:
+        super().__init__(chunks)
+        self.holds_filter = holds_filter
+
+
 @pytest.mark.parametrize("holds_filter", [True, False])
 def test_a_store_whose_filter_is_known_needs_no_agreement(holds_filter: bool):
-    context = assemble(hits_of([SECRET[2]]), CONFIG, store=ScopedStore(MemoryStore(SECRET), holds_filter))
+    context = assemble(hits_of([SECRET[2]]), CONFIG, store=Told(SECRET, holds_filter))
     assert standing(context) == [f"A{n}" for n in range(5)]
     assert context.trace.unscoped is None
 
@@ -191,7 +199,7 @@ def test_filtered_refuses_a_store_that_does_not_hold_the_filter(holds_filter: bo
     config = AssemblyConfig(neighbors="filtered")
     message = "neighbors='filtered' needs the filter of the search: pass filter=, or a store with that filter"
     with pytest.raises(ConfigError, match=message):
-        assemble(hits_of(SECRET), config, store=ScopedStore(MemoryStore(SECRET), holds_filter))
+        assemble(hits_of(SECRET), config, store=Told(SECRET, holds_filter))
 
 
 async def test_filtered_takes_a_store_that_holds_the_filter_and_needs_none():
