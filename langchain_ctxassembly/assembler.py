@@ -250,8 +250,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         Raises:
             ConfigError: a filter has a form that can't be applied.
         """
-        is_unfiltered = (self.neighbors or self.config.neighbors) == "unfiltered"
-        own = restrict_store(with_keys(self.store, self.config.keys), self.filter, None if is_unfiltered else search)
+        own = restrict_store(with_keys(self.store, self.config.keys), self.filter, search)
         return apply_filter(own, filter, getattr(self.store, "vectorstore", None))
 
     @override

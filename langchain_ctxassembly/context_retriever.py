@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -251,14 +251,15 @@ class ContextRetriever(BaseRetriever):
         Raises:
             ConfigError: there is a filter, and the assembler's own store can't apply it.
         """
-        store = self.assembler.store or self.index
-        if not hasattr(store, "with_filter"):
-            is_unfiltered = self.assembler.effective_config.neighbors == "unfiltered"
-            if store is not None and condition is not None and not is_unfiltered:
+        store: Any = self.assembler.store
+        if store is None and (hasattr(self.index, "fetch") or hasattr(self.index, "afetch")):
+            store = self.index
+        if store is not None and condition is not None:
+            if not hasattr(store, "with_filter"):
                 allowed = "one with a method with_filter, such as the index itself, where a call has a filter"
                 raise ConfigError("assembler.store", allowed, store)
-            return self.assembler
-        assembler = self.assembler.model_copy(update={"store": cast(Any, store).with_filter(condition)})
+            store = store.with_filter(condition)
+        assembler = self.assembler.model_copy(update={"store": store})
         assembler.share_warnings_with(self.assembler)
         return assembler
 
