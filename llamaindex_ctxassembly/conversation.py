@@ -43,6 +43,8 @@ Turn = tuple[Conversation | None, Callable[[Context], None]]
 class MemoryConversation:
     """One conversation of an agent: text that `memory` still holds isn't sent again, and documents keep their labels.
 
+    A context counts as held as long as it is all the text of a tool's message, or is in one of the system or the user.
+
     Pass it to the postprocessors of all tools of the agent, and run the agent with the same memory. Text that the
     memory has trimmed is sent again if it is found again, and a `ContextsLeftOutEvent` says how many tokens of contexts
     were trimmed. A memory that was reset needs a new one.
@@ -118,10 +120,7 @@ class MemoryConversation:
         """Return the event of text that the memory has lost since the last call; None if it has lost none."""
         before, self._held = self._held, self._sent.seen_in(messages)
         pairs = zip(before.sent, self._held.sent, strict=False)  # what was sent since was never in the memory
-        texts = (
-            " ".join(old.text[slice(*source.span)] for source in old.provenance if source not in new.provenance)
-            for old, new in pairs
-        )
+        texts = [old.text for old, new in pairs if not new.text]
         tokenize = getattr(self._memory, "tokenizer_fn", None) or get_tokenizer()
         lost = [len(tokenize(text)) for text in texts if text]
         return ContextsLeftOutEvent(messages=len(lost), tokens=sum(lost)) if lost else None

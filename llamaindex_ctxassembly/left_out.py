@@ -15,8 +15,16 @@ from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.conversations.left_out import ARGUMENTS, TOOL_DESCRIPTION, TOOL_NAME, LeftOut, find_left_out
+from ctxassembly.conversations.left_out import (
+    ARGUMENTS,
+    TOOL_DESCRIPTION,
+    TOOL_NAME,
+    LeftOut,
+    check_store_of_left_out,
+)
 from ctxassembly.errors import ConfigError
+from ctxassembly.integrations.metadata import with_notes
+from ctxassembly.runtime.left_out import LeftOutRequest, aread_left_out, read_left_out
 from llamaindex_ctxassembly.postprocessor import AssembledNodes, ContextAssemblyPostprocessor
 
 
@@ -29,15 +37,14 @@ class LeftOutInput(BaseModel):
     label: str | int | None = Field(None, description=ARGUMENTS["label"])
 
 
-def left_out_tool(
-    context: Context | Mapping[str, Any], *, postprocessor: ContextAssemblyPostprocessor | None = None
-) -> FunctionTool:
+def left_out_tool(context: Context | Mapping[str, Any], *, postprocessor: ContextAssemblyPostprocessor) -> FunctionTool:
     """Return a tool for what `context` left out, by words, document or page, and for the text around a label.
 
-    >>> from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
+    >>> from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
     >>> said = {"a.pdf": "Eat nothing for six hours.", "b.pdf": "You may not drive that day."}
-    >>> hits = [Hit(Chunk(name, name, text, metadata={"source": name})) for name, text in said.items()]
-    >>> tool = left_out_tool(assemble(hits, AssemblyConfig(max_tokens=20)))
+    >>> chunks = [Chunk(name, name, text, metadata={"source": name}) for name, text in said.items()]
+    >>> context = assemble([Hit(chunk) for chunk in chunks], AssemblyConfig(max_tokens=20))
+    >>> tool = left_out_tool(context, postprocessor=ContextAssemblyPostprocessor(store=MemoryStore(chunks)))
     >>> print(tool.call(words="drive").content)
     [2] Source: b.pdf
     You may not drive that day.
@@ -47,23 +54,25 @@ def left_out_tool(
     The text is a separate context, within `max_tokens` of the postprocessor's config; `resolve` reads its nodes from
     the output of the agent. Labels continue after the labels in `context`, or in the postprocessor's `conversation`.
 
-    It reads only hits that the context has kept, and their neighbors, which the postprocessor fetches under its filter.
-    Of a search with more than 40 hits, a context keeps the best 40, and no text of more than 8,000 characters: what
-    isn't kept has to be searched for again.
+    A context says which chunks its search found, of more than 40 the best 40. The postprocessor's store is asked for
+    their ids, with the filter of the call, and for their neighbors: a chunk that was deleted, or that the filter
+    forbids, is neither shown nor listed. If the store fails, the model reads that, and the trace in an
+    `ContextAssembledEvent` says why.
 
     Args:
         context: the context (`ContextAssemblyPostprocessor.context(nodes)` gives it), or its dict.
-        postprocessor: the postprocessor with the settings, and with the store of neighbors.
+        postprocessor: the postprocessor with the settings, the store and the filter.
 
     Raises:
-        ConfigError: `postprocessor` is something else.
+        ConfigError: `postprocessor` is something else, or has no store that finds chunks by their ids.
         InputError: `context` is something else.
     """
-    own = ContextAssemblyPostprocessor() if postprocessor is None else postprocessor
-    if not isinstance(own, ContextAssemblyPostprocessor):
+    if not isinstance(postprocessor, ContextAssemblyPostprocessor):
         raise ConfigError("postprocessor", "a ContextAssemblyPostprocessor", postprocessor)
+    store = postprocessor.docstore or postprocessor.vector_store or postprocessor.store
+    check_store_of_left_out(store, "left_out_tool(postprocessor=ContextAssemblyPostprocessor(docstore=...))")
     known = Context.from_dict(context)
-    search = _LeftOutSearch(known, own, replace(Conversation().after(known), labels=Labels()))
+    search = _LeftOutSearch(known, postprocessor, replace(Conversation().after(known), labels=Labels()))
     return FunctionTool.from_defaults(
         search.run,
         name=TOOL_NAME,
@@ -81,30 +90,37 @@ class _LeftOutSearch:
     conversation: Conversation
 
     def run(self, **wanted: Any) -> list[NodeWithScore] | str:
-        left_out = self._find(wanted)
-        if not left_out.hits:
+        request, arguments = self._prepare_call(wanted)
+        left_out = read_left_out(request)
+        if not (left_out.hits or left_out.note):
             return left_out.reply
-        return self.postprocessor.assemble_as(partial(_to_output, left_out), self._arguments(left_out))
+        return self.postprocessor.assemble_as(partial(_to_output, left_out), self._with_hits(left_out, arguments))
 
     async def arun(self, **wanted: Any) -> list[NodeWithScore] | str:
-        left_out = await run_in_worker(partial(self._find, wanted))
-        if not left_out.hits:
+        request, arguments = await run_in_worker(partial(self._prepare_call, wanted))
+        left_out = await aread_left_out(request)
+        if not (left_out.hits or left_out.note):
             return left_out.reply
-        return await self.postprocessor.aassemble_as(partial(_to_output, left_out), self._arguments(left_out))
+        found = self._with_hits(left_out, arguments)
+        return await self.postprocessor.aassemble_as(partial(_to_output, left_out), found)
 
-    def _find(self, wanted: Mapping[str, Any]) -> LeftOut:
-        texts: dict[str, Any] = {name: str(value) for name, value in wanted.items() if value is not None}
-        return find_left_out([self.context], **texts)
+    def _prepare_call(self, wanted: Mapping[str, Any]) -> tuple[LeftOutRequest, dict[str, Any]]:
+        """Return the request of a call, and the arguments of the assembly, whose hits it finds."""
+        texts = {name: str(value) for name, value in wanted.items() if value is not None}
+        arguments = self.postprocessor.arguments((), texts.get("words") or None, None)
+        store, transform = arguments["store"], arguments["transform_fetched"]
+        return LeftOutRequest([self.context], texts, store, transform, self.postprocessor.config), arguments
 
-    def _arguments(self, left_out: LeftOut) -> dict[str, Any]:
-        arguments = self.postprocessor.arguments(left_out.hits, left_out.query, None)
-        arguments["config"] = left_out.config(self.postprocessor.config)
-        if arguments["conversation"] is None:
-            arguments["conversation"] = self.conversation
-        return arguments
+    def _with_hits(self, left_out: LeftOut, arguments: dict[str, Any]) -> dict[str, Any]:
+        config = left_out.config(self.postprocessor.config)
+        conversation = arguments["conversation"] or self.conversation
+        return {**arguments, "hits": left_out.hits, "config": config, "conversation": conversation}
 
 
 def _to_output(left_out: LeftOut, context: Context) -> list[NodeWithScore] | str:
+    if left_out.note:
+        AssembledNodes.build(with_notes(context, [left_out.note])).emit_event()
+        return left_out.reply
     return AssembledNodes.build(context).emit_event().nodes if left_out.is_answered(context) else left_out.reply
 
 

@@ -7,7 +7,7 @@ alone, so there is nothing to know, and gives the contexts back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_origin
 
@@ -21,6 +21,7 @@ from ctxassembly.assembly.selection.supplement import resolve_supplement, supple
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.answering import Mode
 from ctxassembly.context import Context
+from ctxassembly.conversations.sent import check_tools
 from ctxassembly.conversations.sources import get_field
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
@@ -41,12 +42,13 @@ def context_node(
     documents: str = "documents",
     context: str = "context",
     filter: Callable[[Any], Any] | None = None,  # noqa: A002 - as the frameworks call it
+    tools: Collection[str] = (),
 ) -> Runnable[Any, dict[str, Any]]:
     """Return a node from a graph's state to `{"context": ...}`, the dict of a `Context`; sync and async.
 
     A `ContextAssembler` assembles the documents in the state; a retriever searches for the query first. Text that the
-    messages in the state have isn't sent again. Documents keep their labels, and new labels continue after all contexts
-    and messages in the state, under any key.
+    messages in the state have isn't sent again. Documents keep their labels, and new labels continue after the contexts
+    in the state: those under `context`, each `Context` under any key, and those in the messages of `tools`.
 
     >>> from typing import Annotated, TypedDict
     >>> from langchain_core.documents import Document
@@ -71,6 +73,7 @@ def context_node(
         context: the key of the context, or of the contexts of all turns (`ContextChannel`, `add_contexts`).
         filter: a function from the runtime of the call (`runtime.context` says whose it is) to the filter of its user:
             neighbors must pass it, and so must what a retriever finds, if the search can be seen to take it.
+        tools: names of the tools whose messages in the state carry contexts, as in `resolve`.
 
     Raises:
         ConfigError: an argument has the wrong type.
@@ -89,7 +92,7 @@ def context_node(
         source = evidence.assembler
     if source.conversation is not None:
         raise ConfigError("assembler.conversation", "None here: the state has it", source.conversation)
-    node = _Node(source, evidence, query, documents, context, filter)
+    node = _Node(source, evidence, query, documents, context, filter, check_tools(tools))
     return RunnableLambda(node.run, node.arun, name="context_node")
 
 
@@ -101,6 +104,7 @@ class _Node:
     documents_key: str
     context_key: str
     filter: Callable[[Any], Any] | None
+    tools: Collection[str]
 
     def run(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
         with ambient_config(config):
@@ -142,7 +146,13 @@ class _Node:
             assembler, search_filter = self.assembler, None
             if condition is not None:
                 assembler = assembler.model_copy(update={"filter": condition})
-        conversation = conversation_in(state, assembler.config.first_label, evidence=self.documents_key)
+        conversation = conversation_in(
+            state,
+            assembler.config.first_label,
+            tools=self.tools,
+            evidence=self.documents_key,
+            context=self.context_key,
+        )
         return assembler.model_copy(update={"conversation": conversation}), search_filter
 
     def _assembler_inputs(self, state: Any, retrieved: Retrieved | None) -> dict[str, Any]:

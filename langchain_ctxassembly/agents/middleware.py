@@ -27,13 +27,14 @@ from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.conversations.left_out import TOOL_NAME
+from ctxassembly.conversations.left_out import check_store_of_left_out
+from ctxassembly.conversations.sent import check_tools
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.user_warnings import WarnOnce, with_remedy
-from langchain_ctxassembly.agents.tools import make_left_out_tool
+from langchain_ctxassembly.agents.tools import make_left_out_tool, names_of_own_tools
 from langchain_ctxassembly.agents.turn import Turn, changed_messages, merge_evidence, turn_of
 from langchain_ctxassembly.agents.window import ContextWindow, CountMessages, budget_of, make_context_window
 from langchain_ctxassembly.assembler import (
@@ -56,6 +57,8 @@ class PromptMessages(NamedTuple):
     last_label: int
     left_out: dict[str, int]
     """The number of `messages` whose contexts it leaves out from here on, and of their `tokens`; empty if none."""
+    tools: list[str]
+    """The names of the tools whose results are read."""
 
 
 ContextRequest: TypeAlias = tuple[ContextAssembler, dict[str, Any]]
@@ -77,8 +80,8 @@ def prompt_flow(
     messages say of it is known only afterwards, and a counter of the caller's may not add up.
     """
     evidence, config = merge_evidence([call.evidence for call in turn.calls]), assembler.effective_config
-    shrunk, remaining = _make_room(turn, window, system_messages, config)
-    seen = conversation.seen_in(shrunk.earlier_messages)
+    shrunk, remaining = _make_room(turn, window, system_messages, config, conversation)
+    seen = conversation.seen_in(shrunk.earlier_messages, turn.tools)
     inputs = assembler_inputs(evidence.hits, turn.query, evidence.supplement, seen)
     left_out = _left_out(turn, shrunk, window)
     notes = window.notes([*system_messages, *shrunk.without_text()], config.token_limit)
@@ -100,7 +103,8 @@ def prompt_flow(
         overflow = window.overflow([*system_messages, *messages])
         if overflow <= 0 or remaining <= 1:
             changed = changed_messages(turn.messages, messages)
-            return PromptMessages(messages, changed, conversation.after(context).next_label - 1, left_out)
+            last_label = conversation.after(context).next_label - 1
+            return PromptMessages(messages, changed, last_label, left_out, sorted(turn.tools))
         # Counted by another counter, a token of the context may cost more than one.
         cost = window.count_messages(messages) - window.count_messages(shrunk.without_text())
         remaining = max(min(remaining - 1, context.token_count * (cost - overflow) // max(cost, 1)), 1)
@@ -132,7 +136,11 @@ def advance(flow: PromptFlow, context: Context | None = None) -> tuple[ContextRe
 
 
 def _make_room(
-    turn: Turn, window: ContextWindow, system_messages: Sequence[BaseMessage], config: AssemblyConfig
+    turn: Turn,
+    window: ContextWindow,
+    system_messages: Sequence[BaseMessage],
+    config: AssemblyConfig,
+    conversation: Conversation,
 ) -> tuple[Turn, int]:
     """Return the turn, without the earlier contexts if it needs their room, and the room there is for its own.
 
@@ -142,7 +150,7 @@ def _make_room(
     """
     limit = config.token_limit if turn.is_first else window.later_limit(config.token_limit)
     texts = (str(turn.messages[call.message_index].text) for call in turn.calls)
-    earlier = "\n".join(str(message.text) for message in turn.earlier_messages)
+    earlier = "\n".join(sent.text for sent in conversation.seen_in(turn.earlier_messages, turn.tools).sent)
     found = (hit.chunk.text.strip() for call in turn.calls for hit in call.evidence.hits)
     seen = sum(window.count_text(text) for text in found if text in earlier and config.repeat == "never")
     needed = max(min(limit // 2, sum(map(window.count_text, texts)) - seen), 0)
@@ -163,9 +171,12 @@ def _left_out(turn: Turn, shrunk: Turn, window: ContextWindow) -> dict[str, int]
 
 
 class ContextState(AgentState[Any]):
-    """An agent's state with the last label given, which counts on even where old messages are summarized away."""
+    """An agent's state with what our tools have to know, also where old messages are summarized away."""
 
     context_last_label: NotRequired[Annotated[int, PrivateStateAttr]]
+    """The last label given."""
+    context_tools: NotRequired[Annotated[list[str], PrivateStateAttr]]
+    """The names of the tools whose results the middleware reads."""
 
 
 class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
@@ -186,7 +197,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     >>> found = [Document("Drink water until two hours before.", metadata={"source": "gastro.pdf"})]
     >>> retriever = RunnableLambda(lambda query: found)
     >>> tool = create_retriever_tool(retriever, "search", "Searches.", response_format="content_and_artifact")
-    >>> agent = create_agent(model, [tool], middleware=[ContextMiddleware()])
+    >>> agent = create_agent(model, [tool], middleware=[ContextMiddleware(tools=["search"])])
     >>> messages = agent.invoke({"messages": [("user", "May I drink before it?")]})["messages"]
     >>> print(messages[2].content)
     [1] Source: gastro.pdf
@@ -195,11 +206,12 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     >>> [citation.source for citation in resolve(messages[-1].text, messages).citations]
     ['gastro.pdf']
 
-    It reads the artifacts of the tools that were called together: documents, as `create_retriever_tool(...,
-    response_format="content_and_artifact")` gives them, or a `Context` or its dict. The message of the first of these
-    tools then has the whole context, and carries it as its artifact (`contexts_in(state["messages"])`); the others say
-    which labels their results have. Text that earlier messages of the prompt have isn't sent again, and documents keep
-    their labels. Messages of errors and of other tools stay as they are.
+    It reads the artifacts of our own tools, and of those named in `tools`: documents, as `create_retriever_tool(...,
+    response_format="content_and_artifact")` gives them, or a `Context` or its dict. Of the tools that were called
+    together, the message of the first has the whole context, and carries it as its artifact
+    (`contexts_in(state["messages"], tools=["search"])`); the others say which labels their results have. Text that
+    earlier messages of the prompt have isn't sent again, and documents keep their labels. Messages of errors and of
+    other tools stay as they are, whatever they hold.
 
     The prompt, tools and system message included, stays within the model's window. After the first context of a
     conversation, each gets at most a quarter of the window, or 1,000 tokens. If less than half of that is left, all
@@ -219,7 +231,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         *,
         budget: TokenBudget | int | None = None,
         filter: Callable[[Any], Any] | None = None,  # noqa: A002 - as the frameworks call it
-        tools: Collection[str] | None = None,
+        tools: Collection[str] = (),
         token_counter: CountMessages | None = None,
         left_out: bool = False,
     ) -> None:
@@ -234,14 +246,15 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
                 that `TokenBudget.for_model` knows.
             filter: a function from the runtime of the call (`runtime.context` says whose it is) to the filter that
                 neighbors must pass, as `ContextAssembler(filter=...)` takes it.
-            tools: names of the tools whose artifacts are read; None reads the artifacts of all tools.
+            tools: names of the tools whose artifacts are read, in addition to our own.
             token_counter: a function from messages to tokens, such as `model.get_num_tokens_from_messages`. None counts
                 texts, calls and names in the model's own encoding, and 4 tokens more for each message.
-            left_out: True adds a `left_out_tool` to the agent, with this assembler and filter. What it reads is
-                assembled within what is left of the window, like the results of all tools.
+            left_out: True adds a `left_out_tool` to the agent, with this assembler, its store, and the filter. What it
+                reads is assembled within what is left of the window, like the results of all tools.
 
         Raises:
-            ConfigError: an argument has the wrong type, or the assembler has a `conversation`.
+            ConfigError: an argument has the wrong type, the assembler has a `conversation`, or with `left_out` no store
+                that finds chunks by their ids.
         """
         super().__init__()
         self._assembler, self._filter = checked_assembler(assembler), filter
@@ -252,16 +265,16 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             self._check_assembler(self._assembler)
         if not (budget is None or isinstance(budget, TokenBudget) or (type(budget) is int and budget >= 1)):
             raise ConfigError("budget", "the model's window in tokens, at least 1, a TokenBudget, or None", budget)
-        if tools is not None and (isinstance(tools, str) or not all(isinstance(name, str) for name in tools)):
-            raise ConfigError("tools", "a list of names of tools, or None", tools)
         if not (token_counter is None or callable(token_counter)):
             raise ConfigError("token_counter", "a function from messages to a number, or None", token_counter)
         self._budget, self._token_counter = budget, token_counter
         if not isinstance(left_out, bool):
             raise ConfigError("left_out", "True or False", left_out)
-        self._tool_names = None if tools is None else frozenset(tools) | {TOOL_NAME}
+        self._tool_names = frozenset(check_tools(tools))
         if left_out:
-            self.tools = [make_left_out_tool(None, self._left_out_assembler)]
+            if isinstance(self._assembler, ContextAssembler):
+                check_store_of_left_out(self._assembler.store, "ContextMiddleware(ContextAssembler(store=...))")
+            self.tools = [make_left_out_tool(None, self._left_out_assembler, self._tool_names)]
         self._warnings = WarnOnce()
 
     @override
@@ -315,12 +328,13 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     def _prompt_flow(self, request: ModelRequest[Any], assembler: ContextAssembler) -> PromptFlow:
         """Yield a request for each context that is needed, and return the messages to send."""
         self._warn_about_tools(request.tools)
-        turn = turn_of(request.messages, self._tool_names, assembler.config.keys)
+        names = self._tool_names | names_of_own_tools(request.tools)
+        turn = turn_of(request.messages, names, assembler.config.keys)
         if not turn.calls:
             return self._without_excess(request, turn, assembler)
         state: Any = request.state
         system_messages = [request.system_message] if request.system_message else []
-        conversation = Conversation.from_messages(turn.other_messages(state["messages"]))
+        conversation = Conversation.from_messages(turn.other_messages(state["messages"]), names)
         next_label = max(conversation.next_label, state.get("context_last_label", 0) + 1)
         conversation = replace(conversation, next_label=next_label)
         window = self._context_window(request, assembler.config.encoding)
@@ -340,13 +354,14 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         if not turn.context_indexes:
             return None
         window, system = self._context_window(request, assembler.config.encoding), request.system_message
-        shrunk, _ = _make_room(turn, window, [system] if system else [], assembler.effective_config)
+        shrunk, _ = _make_room(turn, window, [system] if system else [], assembler.effective_config, Conversation())
         left_out = _left_out(turn, shrunk, window)
         if not left_out:
             return None
         changed = changed_messages(turn.messages, shrunk.messages)
         state: Any = request.state
-        return PromptMessages([*shrunk.messages], changed, state.get("context_last_label", 0), left_out)
+        last_label = state.get("context_last_label", 0)
+        return PromptMessages([*shrunk.messages], changed, last_label, left_out, sorted(turn.tools))
 
     def _context_window(self, request: ModelRequest[Any], encoding: Any) -> ContextWindow:
         given = self._budget
@@ -359,11 +374,18 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
 
     def _warn_about_tools(self, tools: Collection[Any]) -> None:
         for tool in tools:
-            if isinstance(tool, BaseTool) and tool.args_schema is RetrieverInput and tool.response_format == "content":
+            if not (isinstance(tool, BaseTool) and tool.args_schema is RetrieverInput):
+                continue
+            if tool.response_format == "content":
                 fact = f"The tool {tool.name[:60]!r} returns text without documents"
                 call = "create_retriever_tool(retriever, name, description, response_format='content_and_artifact')"
-                message = with_remedy(fact, "Its results are sent to the model as they are", call)
-                self._warnings.warn(UserWarning(message), key="tools")
+            elif not self._tool_names:
+                fact = f"The tool {tool.name[:60]!r} isn't among the tools to read"
+                call = f"ContextMiddleware(tools=[{tool.name[:60]!r}])"
+            else:
+                continue
+            message = with_remedy(fact, "Its results are sent to the model as they are", call)
+            self._warnings.warn(UserWarning(message), key="tools")
 
 
 def _with_messages(request: ModelRequest[Any], prompt: PromptMessages | None) -> ModelRequest[Any]:
@@ -379,4 +401,5 @@ def _with_changed_messages(response: Any, prompt: PromptMessages | None) -> Any:
         result=[*prompt.changed_messages, *model_response.result],
         structured_response=model_response.structured_response,
     )
-    return ExtendedModelResponse(full_response, Command(update={"context_last_label": prompt.last_label}))
+    update = {"context_last_label": prompt.last_label, "context_tools": prompt.tools}
+    return ExtendedModelResponse(full_response, Command(update=update))

@@ -6,10 +6,10 @@ the contexts of a conversation from the agent's state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
@@ -21,9 +21,18 @@ from pydantic import BaseModel, ConfigDict, Field
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.conversations.left_out import ARGUMENTS, TOOL_DESCRIPTION, TOOL_NAME, LeftOut, find_left_out
-from ctxassembly.conversations.sources import is_context, iter_contexts
+from ctxassembly.conversations.left_out import (
+    ARGUMENTS,
+    TOOL_DESCRIPTION,
+    TOOL_NAME,
+    LeftOut,
+    check_store_of_left_out,
+)
+from ctxassembly.conversations.sent import check_tools
+from ctxassembly.conversations.sources import is_context, is_own_context, iter_contexts
 from ctxassembly.errors import ConfigError
+from ctxassembly.integrations.metadata import with_notes
+from ctxassembly.runtime.left_out import LeftOutRequest, aread_left_out, read_left_out
 from langchain_ctxassembly.agents.turn import is_left_out
 from langchain_ctxassembly.assembler import (
     ContextAssembler,
@@ -36,21 +45,39 @@ from langchain_ctxassembly.convert.messages import Content, check_content, to_to
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
 
 
+class ContextTool(StructuredTool):
+    """A tool of ours: its results are known in an agent's messages by its name."""
+
+
+def names_of_own_tools(tools: Iterable[Any], state: Any = None) -> frozenset[str]:
+    """Return the names of our own tools among an agent's `tools`, and of the ones named to its `ContextMiddleware`."""
+    named = state.get("context_tools", ()) if isinstance(state, Mapping) else ()
+    return frozenset(tool.name for tool in tools if isinstance(tool, ContextTool)) | frozenset(named)
+
+
 def conversation_in(
-    state: Any, first_label: int, *, call_id: str | None = None, evidence: str | None = None
+    state: Any,
+    first_label: int,
+    *,
+    tools: Collection[str] = (),
+    call_id: str | None = None,
+    evidence: str | None = None,
+    context: str | None = None,
 ) -> Conversation:
-    """Return the conversation in `state`: its contexts, and what its messages still have of them.
+    """Return the conversation in `state`: its contexts, and what its messages still show of them.
 
     Nothing but the state is read, so a state restored from a checkpoint gives the same conversation again, in any
-    process. Contexts under the key `evidence` don't count: a context is made of them.
+    process. What isn't a context by its type is one under the key `context`, and in the messages of `tools`. Contexts
+    under the key `evidence` don't count: a context is made of them.
 
     Tools that one message calls run at the same time, and none sees what the others find. So the call `call_id`, the
     second of three, say, takes every third label from the second one on.
     """
-    values = [value for key, value in _state_items(state) if key != evidence]
-    sources = [one for value in values for one in _label_sources(value)]
+    items = [(key, value) for key, value in _state_items(state) if key != evidence]
+    known = [(value, is_context if context and key == context else is_own_context) for key, value in items]
+    sources = [one for value, is_ours in known for one in _label_sources(value, is_ours)]
     messages = [one for one in sources if isinstance(one, BaseMessage)]
-    conversation = Conversation.from_messages(sources).seen_in(messages)
+    conversation = Conversation.from_messages(sources, tools).seen_in(messages, tools)
     last_label = state.get("context_last_label", 0) if isinstance(state, Mapping) else 0  # `ContextMiddleware` keeps it
     conversation = replace(conversation, next_label=max(conversation.next_label, first_label, last_label + 1))
     for message in reversed(messages):
@@ -73,16 +100,16 @@ def _state_items(state: Any) -> Iterable[tuple[str, Any]]:
 def label_sources(state: Any) -> Iterator[Any]:
     """Yield the contexts and messages in a graph's state."""
     for _, value in _state_items(state):
-        yield from _label_sources(value)
+        yield from _label_sources(value, is_own_context)
 
 
-def _label_sources(value: Any) -> Iterator[Any]:
+def _label_sources(value: Any, is_ours: Callable[[Any], bool]) -> Iterator[Any]:
     """Yield the contexts and messages in one value of the state, without documents, which may be evidence."""
-    if isinstance(value, BaseMessage) or is_context(value):
+    if isinstance(value, BaseMessage) or is_ours(value):
         yield value
     elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         for one in value:
-            yield from _label_sources(one)
+            yield from _label_sources(one, is_ours)
 
 
 DEFAULT_NAME = "search_documents"
@@ -144,12 +171,12 @@ def context_tool(
             retrievers has a `k` for its labels, or is wrapped so that its context is out of reach, as by `with_retry`.
     """
     check_content(content)
-    search = _ToolSearch(_as_context_retriever(retriever, assembler), content)
+    search = _ToolSearch(name, _as_context_retriever(retriever, assembler), content)
     return _make_tool(search, name, description, SearchInput)
 
 
 def _make_tool(search: Any, name: str, description: str, arguments: type[BaseModel]) -> BaseTool:
-    return StructuredTool(
+    return ContextTool(
         name=name,
         description=description,
         func=search.run,
@@ -163,6 +190,7 @@ def _make_tool(search: Any, name: str, description: str, arguments: type[BaseMod
 class _ToolSearch:
     """The search of a context tool."""
 
+    name: str
     retriever: Runnable[str, Any]
     content: Content
 
@@ -190,7 +218,12 @@ class _ToolSearch:
         own = retriever.assembler
         if runtime is None or own.conversation is not None:
             return retriever
-        conversation = conversation_in(runtime.state, own.config.first_label, call_id=runtime.tool_call_id)
+        conversation = conversation_in(
+            runtime.state,
+            own.config.first_label,
+            tools=names_of_own_tools(runtime.tools, runtime.state) | {self.name},
+            call_id=runtime.tool_call_id,
+        )
         assembler = own.model_copy(update={"conversation": conversation})
         assembler.share_warnings_with(own)
         return retriever.model_copy(update={"assembler": assembler})
@@ -256,13 +289,17 @@ class LeftOutInput(BaseModel):
     """LangGraph puts the agent's state here, by the name. The model doesn't see it."""
 
 
-def left_out_tool(context: Context | Mapping[str, Any] | None = None, *, assembler: Any = None) -> BaseTool:
+def left_out_tool(
+    context: Context | Mapping[str, Any] | None = None, *, assembler: Any, tools: Collection[str] = ()
+) -> BaseTool:
     """Return a tool for what `context` left out, by words, document or page, and for the text around a label.
 
     >>> from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
+    >>> from ctxassembly import MemoryStore
     >>> said = {"a.pdf": "Eat nothing for six hours.", "b.pdf": "You may not drive that day."}
-    >>> hits = [Hit(Chunk(name, name, text, metadata={"source": name})) for name, text in said.items()]
-    >>> tool = left_out_tool(assemble(hits, AssemblyConfig(max_tokens=20)))
+    >>> chunks = [Chunk(name, name, text, metadata={"source": name}) for name, text in said.items()]
+    >>> context = assemble([Hit(chunk) for chunk in chunks], AssemblyConfig(max_tokens=20))
+    >>> tool = left_out_tool(context, assembler=ContextAssembler(store=MemoryStore(chunks)))
     >>> print(tool.invoke({"words": "drive"}))
     [2] Source: b.pdf
     You may not drive that day.
@@ -272,70 +309,101 @@ def left_out_tool(context: Context | Mapping[str, Any] | None = None, *, assembl
     The text is a separate context, within `max_tokens` of the assembler's config; its artifact is `to_dict()`. Labels
     continue after the labels in `context` and in the agent's state, or by the `labels` of the assembler's conversation.
 
-    It reads only hits that a context has kept, and their neighbors, which the assembler fetches under its filter. Of a
-    search with more than 40 hits, a context keeps the best 40, and no text of more than 8,000 characters: what isn't
-    kept has to be searched for again.
+    A context says which chunks its search found, of more than 40 the best 40. The assembler's store is asked for their
+    ids, with the filter of the call, and for their neighbors: a chunk that was deleted, or that the filter forbids, is
+    neither shown nor listed. If the store fails, the model reads that, and the trace says why.
 
     Args:
         context: the context or its dict. None reads the contexts in the agent's state; those count in any case.
-        assembler: the `ContextAssembler`, which may have configurable fields; its store has the neighbors.
+        assembler: the `ContextAssembler`, which may have configurable fields, with the store and the filter.
+        tools: names of further tools of the agent whose artifacts are contexts. The `context_tool`s are known.
 
     Raises:
-        ConfigError: `assembler` is something else.
+        ConfigError: `assembler` is something else, or has no store that finds chunks by their ids.
         InputError: `context` is something else.
     """
     own = checked_assembler(assembler)
+    if isinstance(own, ContextAssembler):
+        check_store_of_left_out(own.store, STORE_CALL)
     known = None if context is None else Context.from_dict(context)
-    return make_left_out_tool(known, lambda config, _: configured_assembler(own, config))
+    return make_left_out_tool(known, lambda config, _: configured_assembler(own, config), check_tools(tools))
 
 
-def make_left_out_tool(context: Context | None, prepare_assembler: PrepareAssembler) -> BaseTool:
+STORE_CALL = "left_out_tool(assembler=ContextAssembler(store=...))"
+
+
+def make_left_out_tool(
+    context: Context | None, prepare_assembler: PrepareAssembler, tools: Collection[str]
+) -> BaseTool:
     """Return the tool with an assembler that depends on the call."""
-    return _make_tool(_LeftOutSearch(context, prepare_assembler), TOOL_NAME, TOOL_DESCRIPTION, LeftOutInput)
+    search = _LeftOutSearch(context, prepare_assembler, frozenset(tools) | {TOOL_NAME})
+    return _make_tool(search, TOOL_NAME, TOOL_DESCRIPTION, LeftOutInput)
 
 
 @dataclass(frozen=True)
 class _LeftOutSearch:
     context: Context | None
     prepare_assembler: PrepareAssembler
+    tools: frozenset[str]
 
     def run(self, config: RunnableConfig, callbacks: Any = None, runtime: Any = None, **wanted: Any) -> Any:
-        left_out, assembler, config = self._prepare_call(patch_config(config, callbacks=callbacks), runtime, wanted)
-        if not left_out.hits:
+        call = self._prepare_call(patch_config(config, callbacks=callbacks), runtime, wanted)
+        left_out = read_left_out(call.request)
+        if not (left_out.hits or left_out.note):
             return left_out.reply, None
-        return _to_output(left_out, assembler.assemble_context(_inputs(left_out), config))
+        context = call.assembler_for(left_out).assemble_context(_inputs(left_out), call.config)
+        return _to_output(left_out, context)
 
     async def arun(self, config: RunnableConfig, callbacks: Any = None, runtime: Any = None, **wanted: Any) -> Any:
         config = patch_config(config, callbacks=callbacks)
-        left_out, assembler, config = await run_in_worker(partial(self._prepare_call, config, runtime, wanted))
-        if not left_out.hits:
+        call = await run_in_worker(partial(self._prepare_call, config, runtime, wanted))
+        left_out = await aread_left_out(call.request)
+        if not (left_out.hits or left_out.note):
             return left_out.reply, None
-        context = await assembler.aassemble_context(_inputs(left_out), config)
+        context = await call.assembler_for(left_out).aassemble_context(_inputs(left_out), call.config)
         return await run_in_worker(partial(_to_output, left_out, context))
 
-    def _prepare_call(
-        self, config: RunnableConfig, runtime: Any, wanted: Mapping[str, Any]
-    ) -> tuple[LeftOut, ContextAssembler, RunnableConfig]:
-        """Return the hits of a call, and the assembler for them."""
+    def _prepare_call(self, config: RunnableConfig, runtime: Any, wanted: Mapping[str, Any]) -> _LeftOutCall:
+        """Return the request of a call, with the assembler for it and the conversation in the agent's state."""
         assembler, config = self.prepare_assembler(config, runtime)
-        state = [] if runtime is None else runtime.state
+        check_store_of_left_out(assembler.store, STORE_CALL)
+        state, tools, call_id = [], self.tools, None
+        if runtime is not None:
+            state, call_id = runtime.state, runtime.tool_call_id
+            tools |= names_of_own_tools(runtime.tools, state)
         sources = [*label_sources(state)]
         dropped = [one for one in sources if isinstance(one, ToolMessage) and is_left_out(one)]
         contexts = [] if self.context is None else [self.context]
-        contexts += [
-            one for one in iter_contexts([one for one in sources if one not in dropped]) if one not in contexts
-        ]
-        left_out = find_left_out(contexts, dropped=[*iter_contexts(dropped)], **wanted)
-        own = left_out.config(assembler.config)
+        present = iter_contexts([one for one in sources if one not in dropped], tools)
+        contexts += [one for one in present if one not in contexts]
+        request = LeftOutRequest(
+            contexts,
+            wanted,
+            assembler.neighbor_store(None),
+            assembler.transform_fetched,
+            assembler.effective_config,
+            [*iter_contexts(dropped, tools)],
+        )
         labels = assembler.conversation.labels if assembler.conversation else None
         given = Conversation() if self.context is None else Conversation().after(self.context)
-        first_label = max(own.first_label, given.next_label)
-        call_id = None if runtime is None else runtime.tool_call_id
-        conversation = conversation_in(state, first_label, call_id=call_id)
+        first_label = max(assembler.config.first_label, given.next_label)
+        conversation = conversation_in(state, first_label, tools=tools, call_id=call_id)
         conversation = replace(conversation, sent=(*given.sent, *conversation.sent), labels=labels)
-        prepared = assembler.model_copy(update={"config": own, "conversation": conversation})
-        prepared.share_warnings_with(assembler)
-        return left_out, prepared, config
+        return _LeftOutCall(request, assembler, conversation, config)
+
+
+class _LeftOutCall(NamedTuple):
+    request: LeftOutRequest
+    assembler: ContextAssembler
+    conversation: Conversation
+    config: RunnableConfig
+
+    def assembler_for(self, left_out: LeftOut) -> ContextAssembler:
+        """Return the assembler for what was found."""
+        update = {"config": left_out.config(self.assembler.config), "conversation": self.conversation}
+        prepared = self.assembler.model_copy(update=update)
+        prepared.share_warnings_with(self.assembler)
+        return prepared
 
 
 def _inputs(left_out: LeftOut) -> dict[str, Any]:
@@ -343,4 +411,6 @@ def _inputs(left_out: LeftOut) -> dict[str, Any]:
 
 
 def _to_output(left_out: LeftOut, context: Context) -> Any:
+    if left_out.note:
+        return left_out.reply, with_notes(context, [left_out.note]).to_dict()
     return to_tool_output(context) if left_out.is_answered(context) else (left_out.reply, None)

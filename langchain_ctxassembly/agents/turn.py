@@ -16,12 +16,13 @@ from ctxassembly.answering.search import Ranking, reciprocal_rank_fusion
 from ctxassembly.context import Context
 from ctxassembly.conversations.left_out import TOOL_NAME
 from ctxassembly.conversations.messages import dropped_sources_note, rehydrate_hits, see_above_note
-from ctxassembly.conversations.sources import is_context, iter_contexts
+from ctxassembly.conversations.sent import check_tools, warn_unread
+from ctxassembly.conversations.sources import is_context, is_own_result, iter_contexts
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
 from ctxassembly.integrations.metadata import with_notes
-from ctxassembly.safe_repr import safe_repr
+from ctxassembly.safe_repr import describe_error, safe_repr
 from langchain_ctxassembly.convert.documents import read_documents
 
 
@@ -87,8 +88,11 @@ def merge_evidence(searches: Sequence[SearchEvidence]) -> SearchEvidence:
     )
 
 
-def contexts_in(messages: Iterable[Any]) -> list[Context]:
+def contexts_in(messages: Iterable[Any], tools: Collection[str] = ()) -> list[Context]:
     """Return the contexts that the tool messages in `messages` carry, in order, with text, citations and trace.
+
+    `tools` are the names of the tools whose results are contexts: after a checkpoint nothing else tells them from those
+    of other tools.
 
     >>> from langchain_core.messages import ToolMessage
     >>> from ctxassembly import Chunk, assemble
@@ -97,7 +101,7 @@ def contexts_in(messages: Iterable[Any]) -> list[Context]:
     >>> [found.trace.summary for found in contexts_in([message])] == [context.trace.summary]
     True
     """
-    return list(iter_contexts(list(messages)))
+    return list(iter_contexts(list(messages), check_tools(tools)))
 
 
 def _to_document(value: Any) -> Document | None:
@@ -136,6 +140,8 @@ class Turn(NamedTuple):
 
     messages: Sequence[AnyMessage]
     calls: Sequence[PendingCall]
+    tools: Collection[str]
+    """The names of the tools whose results are read."""
 
     @property
     def query(self) -> str | None:
@@ -188,11 +194,10 @@ class Turn(NamedTuple):
         """
         messages = list(self.messages)
         for index in self.context_indexes:
-            message: Any = messages[index]
-            context = Context.from_dict(message.artifact)
-            noted = with_notes(context, [f"budget: gave way, {context.token_count:,} tokens left out from here on"])
-            messages[index] = _rewrite(message, dropped_sources_note(context), LEFT_OUT, noted.to_dict())
-        return Turn(tuple(messages), self.calls)
+            for context in iter_contexts(messages[index], self.tools):
+                noted = with_notes(context, [f"budget: gave way, {context.token_count:,} tokens left out from here on"])
+                messages[index] = _rewrite(messages[index], dropped_sources_note(context), LEFT_OUT, noted.to_dict())
+        return self._replace(messages=tuple(messages))
 
     @property
     def is_first(self) -> bool:
@@ -205,15 +210,19 @@ class Turn(NamedTuple):
         return [
             index
             for index, message in enumerate(self.messages)
-            if isinstance(message, ToolMessage) and status_of(message) == ASSEMBLED and message.artifact is not None
+            if isinstance(message, ToolMessage)
+            and status_of(message) == ASSEMBLED
+            and is_own_result(message, self.tools)
+            and is_context(message.artifact)
         ]
 
 
-def turn_of(messages: Sequence[AnyMessage], tools: Collection[str] | None, keys: MetadataKeys) -> Turn:
+def turn_of(messages: Sequence[AnyMessage], tools: Collection[str], keys: MetadataKeys) -> Turn:
     """Return the turn that ends `messages`; it has no calls if the last ones found nothing to assemble.
 
-    Messages of errors, of tools not among `tools` (None means all), and without documents or a context are none of
-    its calls. Nor are those in blocks, such as search results that a model cites by itself.
+    Messages of errors, of tools not among `tools`, and without documents or a context are none of its calls. Nor are
+    those in blocks, such as search results that a model cites by itself. One that can't be read is skipped with a
+    warning.
     """
     first_index = next((at for at in range(len(messages), 0, -1) if isinstance(messages[at - 1], AIMessage)), 0)
     arguments_by_id = (
@@ -225,14 +234,22 @@ def turn_of(messages: Sequence[AnyMessage], tools: Collection[str] | None, keys:
     for index, message in enumerate(messages[first_index:], first_index):
         if not isinstance(message, ToolMessage) or message.status == "error" or status_of(message) is not None:
             continue
-        if (tools is not None and message.name not in tools) or not isinstance(message.content, str):
+        if not isinstance(message.content, str) or not is_own_result(message, tools):
             continue
-        evidence = evidence_from(message.artifact, keys)
+        evidence = _evidence_of_message(message, keys)
         if evidence is not None and (evidence.hits or evidence.supplement):
             arguments = arguments_by_id.get(message.tool_call_id)
             query = (arguments or {}).get("words") or "" if message.name == TOOL_NAME else _query_argument(arguments)
             calls.append(PendingCall(index, evidence, query))
-    return Turn(messages, calls)
+    return Turn(messages, calls, tools)
+
+
+def _evidence_of_message(message: ToolMessage, keys: MetadataKeys) -> SearchEvidence | None:
+    try:
+        return evidence_from(message.artifact, keys)
+    except Exception as error:  # noqa: BLE001 - broken data can raise anything, and no message may end a thread
+        warn_unread(describe_error(error))
+        return None
 
 
 def last_question(messages: Sequence[AnyMessage]) -> str | None:

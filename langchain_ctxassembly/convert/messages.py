@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple, cast, get_args
 
@@ -19,6 +19,7 @@ from langchain_core.messages.content import Annotation, ContentBlock, create_cit
 from langchain_core.messages.content import Citation as MessageCitation
 
 from ctxassembly.context import Context
+from ctxassembly.conversations.sent import check_tools
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context, iter_contexts, known_in, resolve
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation, Source
@@ -217,7 +218,7 @@ def link_to_chunks(annotation: Mapping[str, Any], text: str, sent: Sequence[Sent
     return make_annotation(citation, keys, span, sources, cited_text, chunk_ids=chunk_ids, **location)
 
 
-def sent_results(sources: Any) -> Iterator[SentResult | None]:
+def sent_results(sources: Any, tools: Collection[str] = ()) -> Iterator[SentResult | None]:
     """Return the search results in `sources`, in the order of the request; None for each that is none of ours.
 
     A context gives the results that are made of it. Messages are read for those that were sent, with the context that
@@ -228,11 +229,11 @@ def sent_results(sources: Any) -> Iterator[SentResult | None]:
         yield from (SentResult(context, result) for result in search_results(context))
     elif isinstance(sources, BaseMessage):
         count = _count_results(sources.content)
-        own = [one for context in iter_contexts(sources) for one in sent_results(context)] if count else []
+        own = [one for context in iter_contexts(sources, tools) for one in sent_results(context)] if count else []
         yield from own if len(own) == count else [None] * count
     elif isinstance(sources, Sequence) and not isinstance(sources, (str, bytes)):
         for one in sources:
-            yield from sent_results(one)
+            yield from sent_results(one, tools)
 
 
 def _count_results(content: Any) -> int:
@@ -254,11 +255,12 @@ Annotations = list[list[Annotation]]
 """The annotations of each text block."""
 
 
-def resolve_citations(message: BaseMessage, context: Any) -> AIMessage:
+def resolve_citations(message: BaseMessage, context: Any, tools: Collection[str] = ()) -> AIMessage:
     """Return `message` as an AIMessage whose text blocks carry a `Citation` annotation for each citation in them.
 
     `context` is what the model read: a `Context`, its dict, documents that an assembler returned, the messages of an
-    agent's state, or a list of these.
+    agent's state, or a list of these. `tools` are the names of the tools whose messages carry contexts, as in
+    `resolve`.
 
     >>> from langchain_core.messages import AIMessage
     >>> from ctxassembly import Chunk, Hit, assemble
@@ -305,6 +307,7 @@ def resolve_citations(message: BaseMessage, context: Any) -> AIMessage:
     Raises:
         InputError: `message` is no AIMessage, `context` has something else in it, or two sources have the same label.
     """
+    tools = check_tools(tools)
     if not isinstance(message, AIMessage):
         raise InputError(f"message must be an AIMessage, got {safe_repr(message)}")
     if isinstance(message, AIMessageChunk):
@@ -315,9 +318,9 @@ def resolve_citations(message: BaseMessage, context: Any) -> AIMessage:
         [*block.get("annotations", ()), *map(_to_standard_annotation, block.get("citations") or ())] for block in texts
     ]
     if any(is_native(one) for own in existing for one in own):
-        by_text, unknown = _resolve_native(texts, existing, context)
+        by_text, unknown = _resolve_native(texts, existing, context, tools)
     else:
-        by_text, unknown = _resolve_labels(texts, existing, context)
+        by_text, unknown = _resolve_labels(texts, existing, context, tools)
     remaining = iter(by_text)
     content = [_with_annotations(block, next(remaining)) if block["type"] == "text" else block for block in blocks]
     # With the name of a provider, ChatAnthropic would send our annotations as citations of its own, and be refused.
@@ -332,10 +335,12 @@ def resolve_citations(message: BaseMessage, context: Any) -> AIMessage:
 _COPIED_FIELDS = ("id", "name", "additional_kwargs", "tool_calls", "invalid_tool_calls", "usage_metadata")
 
 
-def _resolve_native(texts: Sequence[Any], existing: Annotations, context: Any) -> tuple[Annotations, list[Any]]:
+def _resolve_native(
+    texts: Sequence[Any], existing: Annotations, context: Any, tools: Collection[str]
+) -> tuple[Annotations, list[Any]]:
     """Return the annotations of each text, native ones led back, and the places of those that lead nowhere."""
-    list(known_in(context))  # refuses what holds no sources
-    sent = list(sent_results(context))
+    list(known_in(context, tools))  # refuses what holds no sources
+    sent = list(sent_results(context, tools))
     by_text: Annotations = []
     unknown: list[Any] = []
     for block, own in zip(texts, existing, strict=True):
@@ -348,12 +353,14 @@ def _resolve_native(texts: Sequence[Any], existing: Annotations, context: Any) -
     return by_text, unknown
 
 
-def _resolve_labels(texts: Sequence[Any], existing: Annotations, context: Any) -> tuple[Annotations, list[Any]]:
+def _resolve_labels(
+    texts: Sequence[Any], existing: Annotations, context: Any, tools: Collection[str]
+) -> tuple[Annotations, list[Any]]:
     """Return the annotations of each text, with one for each label in it, and the labels that match no citation."""
     ends = list(accumulate(len(block["text"]) for block in texts))
-    resolved = resolve("".join(block["text"] for block in texts), context, mode="keep")
+    resolved = resolve("".join(block["text"] for block in texts), context, "keep", tools)
     citations = {citation.label: citation for citation in resolved.citations}
-    contexts = {citation.label: one for one in iter_contexts(context) for citation in one.citations}
+    contexts = {citation.label: one for one in iter_contexts(context, tools) for citation in one.citations}
     by_text = [list(own) for own in existing]
     for mark in resolved.marks:
         block_index = bisect_left(ends, mark.span[1])

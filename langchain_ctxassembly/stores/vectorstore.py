@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
@@ -178,6 +178,7 @@ class NoNeighbors:
     vectorstore: Any
     holds_filter: bool = True
     """It has no neighbors, so none comes past a filter."""
+    finds_ids: ClassVar[bool] = False
 
     @property
     def remedies(self) -> Mapping[Problem, str]:

@@ -25,6 +25,16 @@ if TYPE_CHECKING:
     from ctxassembly.views.page import View
 
 
+class ContextDict(dict[str, Any]):
+    """A context as `Context.to_dict` gives it: a dict to all others, known here by its type.
+
+    The artifact of any tool may have the keys of a context. A checkpoint writes a plain dict, which is known by the
+    name of the tool that the caller gives.
+    """
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Context(ContextData):
     """The text that the language model reads, with its sources and the reason for every chunk left out.
@@ -53,7 +63,7 @@ class Context(ContextData):
         Metadata values of other types become their `str`. Vectors are left out, and so is a function that counts
         tokens.
         """
-        return dump_context(self)
+        return ContextDict(dump_context(self))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any] | Context) -> Context:

@@ -74,6 +74,7 @@ class Store(Protocol):
 
     - `holds_filter` describes how the caller's search filters. True: every returned chunk has passed the filter.
       False: the search has no filter. None, or no attribute: unknown, so a neighbor must have its hit's metadata.
+    - `finds_ids` is False if the store can't look up references with a `chunk_id`. Then there is no `left_out_tool`.
     - `finds_offsets` is True if the store supports references with `around_offset`. Other stores never receive any.
     - `finds_titles` is True if it supports references with `named_in`. Such references are only sent if no filter is
       needed or the store applies it (`holds_filter`).

@@ -16,7 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ctxassembly.data.candidates import Candidate, TextPiece
 from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
-from ctxassembly.data.citations import Block, Citation, ContextData, Passage, Source
+from ctxassembly.data.citations import Block, Citation, ContextData, Passage, Source, check_labels
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import make_readable
 from ctxassembly.data.trace import Trace
@@ -265,8 +265,7 @@ def _load(data: Mapping[str, Any]) -> dict[str, Any]:
     if result["encoding"] is not None and not is_encoding(result["encoding"]):
         raise ValueError("an encoding of tiktoken's expected")
     sent_labels = [one.sent_as for one in result["trace"].decisions if one.sent_as is not None]
-    for label in (*(citation.label for citation in citations), *sent_labels):
-        int(label)
+    check_labels((*(citation.label for citation in citations), *sent_labels))
     return result
 
 

@@ -95,7 +95,9 @@ def prompts_of(questions: Sequence[Question], store: MemoryStore, window: int) -
     model = Searching()
     assembler = ContextAssembler(config=AssemblyConfig(neighbors="unfiltered"), store=store)
     budget = TokenBudget(window=window, system=0, query=0, conversation=0, generation=100, buffer=0)
-    agent: Any = create_agent(model, [search], middleware=[ContextMiddleware(assembler, budget=budget)])
+    agent: Any = create_agent(
+        model, [search], middleware=[ContextMiddleware(assembler, budget=budget, tools=["search"])]
+    )
     state: Any = {"messages": []}
     for question in questions:
         state = agent.invoke({**state, "messages": [*state["messages"], HumanMessage(question.text)]})

@@ -15,7 +15,7 @@ from statistics import mean
 from typing import NamedTuple
 
 from ctxassembly import AssemblyConfig, Context, Conversation, MemoryStore, assemble
-from ctxassembly.conversations.left_out import find_left_out
+from ctxassembly.conversations.left_out import find_left_out, left_out_refs
 from quality.data import Question, QuestionSet, read
 
 FIRST, WHOLE, MAX_REQUESTS = 800, 4_000, 4
@@ -50,7 +50,7 @@ def readings(question: Question, questions: QuestionSet, store: MemoryStore) -> 
     for _ in range(MAX_REQUESTS + 1):
         reading = measure(question, questions, contexts)
         yield reading
-        found = find_left_out(contexts, words=question.text)
+        found = find_left_out(contexts, store.fetch(left_out_refs(contexts)), words=question.text)
         if reading.recall < 1 and found.hits:
             more = assemble(found.hits, found.config(config), query=found.query, store=store, conversation=conversation)
             contexts += [more] if more.citations else []

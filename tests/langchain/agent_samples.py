@@ -102,7 +102,7 @@ def search(retriever: Any, name: str = "search") -> Any:
 
 
 def agent(model: BaseChatModel, *tools: Any, middleware: ContextMiddleware | None = None, **settings: Any) -> Any:
-    return create_agent(model, list(tools), middleware=[middleware or ContextMiddleware()], **settings)
+    return create_agent(model, list(tools), middleware=[middleware or ContextMiddleware(tools=["search"])], **settings)
 
 
 def tool_messages(messages: Sequence[BaseMessage]) -> list[ToolMessage]:

@@ -45,13 +45,13 @@ def taken(prompt: list[BaseMessage], tools: Any = (TOOL,)) -> int:
 @pytest.mark.parametrize("queries", [1, 3])
 def test_the_whole_prompt_stays_within_the_window(most: int, queries: int) -> None:
     model = Scripted(calls(*(f"topic{number}" for number in range(queries))), AIMessage("Done."))
-    middleware = ContextMiddleware(budget=window(most))
+    middleware = ContextMiddleware(budget=window(most), tools=["search"])
     state = agent(model, TOOL, middleware=middleware, system_prompt="Cite. " * 50).invoke(asked("What is what?"))
-    (context,) = contexts_in(state["messages"])
+    (context,) = contexts_in(state["messages"], ["search"])
     used = taken(model.prompts[-1])
     assert used + ANSWER <= most
     assert model.prompts[-1][0].type == "system"
-    everything = ContextMiddleware(budget=window(100_000))
+    everything = ContextMiddleware(budget=window(100_000), tools=["search"])
     again = Scripted(calls(*(f"topic{number}" for number in range(queries))), AIMessage("Done."))
     (whole,) = contexts_in(agent(again, TOOL, middleware=everything).invoke(asked("What is what?"))["messages"])
     if whole.token_count > context.token_count:  # then it is filled as far as sentences go
@@ -74,24 +74,24 @@ def test_the_window_is_the_models_own() -> None:
 
 def test_a_number_is_the_window_of_a_model_that_says_none() -> None:
     model = Scripted(calls("topic0", "topic1", "topic2"), AIMessage("Done."), window=None)
-    agent(model, TOOL, middleware=ContextMiddleware(budget=2_200)).invoke(asked("What is what?"))
+    agent(model, TOOL, middleware=ContextMiddleware(budget=2_200, tools=["search"])).invoke(asked("What is what?"))
     assert 1_000 < taken(model.prompts[-1]) <= 2_200 - 1_024 - 64
 
 
 @pytest.mark.parametrize("budget", [0, True, "8_000", 2_200.0])
 def test_a_budget_is_a_number_of_tokens_or_a_token_budget(budget: Any) -> None:
     with pytest.raises(ConfigError, match="budget must be the model's window in tokens, at least 1, a TokenBudget"):
-        ContextMiddleware(budget=budget)
+        ContextMiddleware(budget=budget, tools=["search"])
 
 
 def test_an_unknown_window_is_warned_of_and_max_tokens_holds() -> None:
     model = Scripted(calls("topic0"), AIMessage("Done."), calls("topic1"), AIMessage("Done."), window=None)
-    middleware = ContextMiddleware(ContextAssembler(config=AssemblyConfig(max_tokens=150)))
+    middleware = ContextMiddleware(ContextAssembler(config=AssemblyConfig(max_tokens=150)), tools=["search"])
     graph = agent(model, TOOL, middleware=middleware)
     with pytest.warns(UserWarning, match=r"window is unknown\. .*ContextMiddleware\(budget=128_000\)"):
         state = graph.invoke(asked("What is what?"))
     state = graph.invoke({"messages": [*state["messages"], ("user", "And?")]})  # it is said once
-    assert all(100 < each.token_count <= 150 for each in contexts_in(state["messages"]))
+    assert all(100 < each.token_count <= 150 for each in contexts_in(state["messages"], ["search"]))
 
 
 @pytest.mark.parametrize("limit", ["config", "cap"])
@@ -99,16 +99,16 @@ def test_a_context_has_a_limit_of_its_own(limit: str) -> None:
     model = Scripted(calls("topic0"), AIMessage("Done."))
     config = AssemblyConfig(max_tokens=200 if limit == "config" else 8_000)
     budget = window(20_000, context_cap=200 if limit == "cap" else None)
-    middleware = ContextMiddleware(ContextAssembler(config=config), budget=budget)
+    middleware = ContextMiddleware(ContextAssembler(config=config), budget=budget, tools=["search"])
     state = agent(model, TOOL, middleware=middleware).invoke(asked("What is what?"))
-    assert 100 < contexts_in(state["messages"])[0].token_count <= 200
+    assert 100 < contexts_in(state["messages"], ["search"])[0].token_count <= 200
 
 
 def test_many_turns_fit_and_the_oldest_contexts_make_room() -> None:
     turns = 12
     said = [answer for number in range(turns) for answer in (calls(f"topic{number % 8}"), AIMessage(f"Yes {number}."))]
     model = Scripted(*said)
-    graph = agent(model, TOOL, middleware=ContextMiddleware(budget=window(2_500)))
+    graph = agent(model, TOOL, middleware=ContextMiddleware(budget=window(2_500), tools=["search"]))
     state: Any = {"messages": []}
     for number in range(turns):
         state = graph.invoke({"messages": [*state["messages"], ("user", f"What is topic{number % 8}?")]})
@@ -119,30 +119,33 @@ def test_many_turns_fit_and_the_oldest_contexts_make_room() -> None:
     texts = [str(each.content) for each in tool_messages(model.prompts[-1])]
     assert texts[0].startswith("Sources that were shown earlier and are left out from here on: [1]")
     assert [str(each.content) for each in tool_messages(state["messages"])] == texts
-    contexts = contexts_in(state["messages"])
+    contexts = contexts_in(state["messages"], ["search"])
     assert len(contexts) == turns
     assert_labels_count_on(contexts)
-    assert resolve("As said [1].", state["messages"]).citations[0].snippet == contexts[0].citations[0].snippet
+    assert (
+        resolve("As said [1].", state["messages"], tools=["search"]).citations[0].snippet
+        == contexts[0].citations[0].snippet
+    )
 
 
 def test_contexts_stay_while_there_is_room() -> None:
     model = Scripted(*[each for number in range(3) for each in (calls(f"topic{number}"), AIMessage("Yes."))])
-    graph = agent(model, TOOL, middleware=ContextMiddleware(budget=window(20_000)))
+    graph = agent(model, TOOL, middleware=ContextMiddleware(budget=window(20_000), tools=["search"]))
     state: Any = {"messages": []}
     for number in range(3):
         state = graph.invoke({"messages": [*state["messages"], ("user", f"What is topic{number}?")]})
     texts = [str(each.content) for each in tool_messages(model.prompts[-1])]
-    assert texts == [each.text for each in contexts_in(state["messages"])]
+    assert texts == [each.text for each in contexts_in(state["messages"], ["search"])]
 
 
 def test_a_conversation_that_is_too_long_by_itself_is_warned_of() -> None:
     model = Scripted(calls("topic0"), AIMessage("Done."))
-    graph = agent(model, TOOL, middleware=ContextMiddleware(budget=window(700)))
+    graph = agent(model, TOOL, middleware=ContextMiddleware(budget=window(700), tools=["search"]))
     with pytest.warns(
         UserWarning, match=r"The prompt exceeds the model's window by [\d,]+ tokens, even without any context"
     ):
         state = graph.invoke(asked("What is what? " * 300))
-    (context,) = contexts_in(state["messages"])
+    (context,) = contexts_in(state["messages"], ["search"])
     assert context.token_count <= 1
     assert len(context.trace.decisions) == 8
 
@@ -156,7 +159,7 @@ def test_a_counter_of_ones_own_decides(queries: int, factor: int) -> None:
         return factor * count_tokens_approximately(messages)
 
     model = Scripted(calls(*(f"topic{number}" for number in range(queries))), AIMessage("Done."))
-    middleware = ContextMiddleware(budget=window(2_000), token_counter=count)
+    middleware = ContextMiddleware(budget=window(2_000), token_counter=count, tools=["search"])
     agent(model, TOOL, middleware=middleware).invoke(asked("What is what?"))
     used = count(model.prompts[-1]) + taken([], (TOOL,)) + ANSWER
     assert 900 < used <= 2_000
@@ -173,7 +176,9 @@ def test_long_messages_of_other_tools_count_too() -> None:
     turn = calls("topic0")
     turn.tool_calls.extend(calls("x", name="report").tool_calls)
     model = Scripted(turn, AIMessage("Done."))
-    agent(model, TOOL, report, middleware=ContextMiddleware(budget=window(1_600))).invoke(asked("What is what?"))
+    agent(model, TOOL, report, middleware=ContextMiddleware(budget=window(1_600), tools=["search"])).invoke(
+        asked("What is what?")
+    )
     assert taken(model.prompts[-1], (TOOL, report)) + ANSWER <= 1_600
     assert counter_for("cl100k_base").count(str(tool_messages(model.prompts[-1])[0].content)) < 900
 
@@ -235,7 +240,9 @@ def test_the_beginning_of_the_prompt_changes_seldom_and_each_time_an_event_says_
 ) -> None:
     recorder = Recorder()
     assembler = ContextAssembler(config=AssemblyConfig(repeat=repeat))
-    model, state = conversation([ContextMiddleware(assembler, budget=window(most))], callbacks=[recorder])
+    model, state = conversation(
+        [ContextMiddleware(assembler, budget=window(most), tools=["search"])], callbacks=[recorder]
+    )
     assert all(taken(prompt) + ANSWER <= most for prompt in model.prompts)
     assert broken_prefixes(model.prompts) <= breaks + 1  # ids of calls are random, and so are their tokens
     events = [data for name, data in recorder.events if name == "contexts_left_out"]
@@ -243,7 +250,7 @@ def test_the_beginning_of_the_prompt_changes_seldom_and_each_time_an_event_says_
     left_out = [one for one in tool_messages(state["messages"]) if "left out from here on" in str(one.content)]
     assert sum(event["messages"] for event in events) == len(left_out)
     assert all(event["tokens"] > 100 for event in events)
-    traces = [context.trace for context in contexts_in(state["messages"])]
+    traces = [context.trace for context in contexts_in(state["messages"], ["search"])]
     gave_way = [trace for trace in traces if trace.notes and trace.notes[-1].startswith("budget: gave way, ")]
     assert gave_way == traces[: len(left_out)]
     said = [match for trace in traces for note in trace.notes if (match := LEFT_OUT.fullmatch(note))]
@@ -253,7 +260,7 @@ def test_the_beginning_of_the_prompt_changes_seldom_and_each_time_an_event_says_
 async def test_the_event_is_in_the_stream_of_events() -> None:
     model = Scripted(*[message for _ in range(4) for message in (calls("topic0", "topic3"), AIMessage("Yes."))])
     assembler = ContextAssembler(config=AssemblyConfig(repeat="always"))
-    graph = agent(model, TOOL, middleware=ContextMiddleware(assembler, budget=window(2_000)))
+    graph = agent(model, TOOL, middleware=ContextMiddleware(assembler, budget=window(2_000), tools=["search"]))
     messages: list[Any] = []
     events: list[Any] = []
     for number in range(4):
@@ -269,15 +276,17 @@ LEFT_OUT = re.compile(r"budget: (\d+) earlier contexts? left out from here on, [
 
 
 def test_a_question_that_makes_a_full_prompt_exceed_the_window_makes_contexts_give_way() -> None:
-    model, state = conversation([ContextMiddleware(budget=window(7_000))], question="What is {}?" + " Why?" * 100)
+    model, state = conversation(
+        [ContextMiddleware(budget=window(7_000), tools=["search"])], question="What is {}?" + " Why?" * 100
+    )
     assert all(taken(prompt) + ANSWER <= 7_000 for prompt in model.prompts)
-    first = contexts_in(state["messages"])[0]
+    first = contexts_in(state["messages"], ["search"])[0]
     assert first.trace.notes[-1] == f"budget: gave way, {first.token_count:,} tokens left out from here on"
-    assert resolve("As said [1].", state["messages"]).citations
+    assert resolve("As said [1].", state["messages"], tools=["search"]).citations
 
 
 def test_a_window_that_has_room_for_all_never_changes_what_was_sent() -> None:
-    model, _ = conversation([ContextMiddleware(budget=window(100_000))])
+    model, _ = conversation([ContextMiddleware(budget=window(100_000), tools=["search"])])
     assert len(model.prompts) == 2 * TURNS
     assert broken_prefixes(model.prompts) == 0
 
@@ -292,13 +301,17 @@ def report(query: str) -> str:
 
 
 def test_the_shares_limit_all_contexts_together() -> None:
-    model, state = conversation([ContextMiddleware(budget=window(20_000, shares=SHARES, context_cap=8_000))])
+    model, state = conversation(
+        [ContextMiddleware(budget=window(20_000, shares=SHARES, context_cap=8_000), tools=["search"])]
+    )
     count = counter_for("cl100k_base").count
     for prompt in model.prompts:
         sent = [str(message.content) for message in tool_messages(prompt)]
         assert sum(count(text) for text in sent if text.startswith("[")) <= 3_000
     assert broken_prefixes(model.prompts) < TURNS
-    assert not any("share" in note for context in contexts_in(state["messages"]) for note in context.trace.notes)
+    assert not any(
+        "share" in note for context in contexts_in(state["messages"], ["search"]) for note in context.trace.notes
+    )
 
 
 def test_the_shares_give_the_frameworks_own_middleware_its_numbers() -> None:
@@ -312,20 +325,22 @@ def test_the_shares_give_the_frameworks_own_middleware_its_numbers() -> None:
     )
     edits = ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=others, keep=1, exclude_tools=["search"])])
     model, state = conversation(
-        [summaries, edits, ContextMiddleware(budget=budget)],
+        [summaries, edits, ContextMiddleware(budget=budget, tools=["search"])],
         report,
         question="What is {}?" + " Why?" * 40,
         also="report",
     )
     assert all(taken(prompt, (TOOL, report)) + ANSWER <= 5_000 for prompt in model.prompts)
     assert any("Here is a summary of the conversation" in str(message.content) for message in state["messages"])
-    for context in contexts_in(state["messages"]):
+    for context in contexts_in(state["messages"], ["search"]):
         assert context.trace.max_tokens >= 3_000 // 4
 
 
 def test_a_share_that_exceeds_what_it_may_take_is_in_the_trace() -> None:
     model = Scripted(calls("topic0"), AIMessage("Done."))
     budget = window(3_000, shares=(Share("documents", floor=500), Share("conversation", cap=300)))
-    state = agent(model, TOOL, middleware=ContextMiddleware(budget=budget)).invoke(asked("What is what? " * 200))
-    (context,) = contexts_in(state["messages"])
+    state = agent(model, TOOL, middleware=ContextMiddleware(budget=budget, tools=["search"])).invoke(
+        asked("What is what? " * 200)
+    )
+    (context,) = contexts_in(state["messages"], ["search"])
     assert re.fullmatch(r"budget: conversation has \d{3} tokens, \d{3} more than its share", context.trace.notes[-1])

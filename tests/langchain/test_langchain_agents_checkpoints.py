@@ -76,12 +76,12 @@ def test_a_checkpoint_has_what_the_model_read(saver: Callable[[Path], Any], tmp_
         assert [read(each) for each in kept[:-1]] == [read(each) for each in model.prompts[-1]]
         state = graph.invoke(asked("And topic3?"), THREAD)
         assert [read(each) for each in again.prompts[0][:-1]] == [read(each) for each in kept]
-        contexts = contexts_in(graph.get_state(THREAD).values["messages"])
-        assert contexts == contexts_in(state["messages"])
+        contexts = contexts_in(graph.get_state(THREAD).values["messages"], ["search"])
+        assert contexts == contexts_in(state["messages"], ["search"])
     labels = [each.label for each in contexts[-1].citations]
     assert len(contexts) == 2
     assert_labels_count_on(contexts)
-    resolved = resolve(f"Both [1] [{labels[0]}].", state["messages"])
+    resolved = resolve(f"Both [1] [{labels[0]}].", state["messages"], tools=["search"])
     assert [each.label for each in resolved.citations] == [*dict.fromkeys(["1", labels[0]])]
     assert all(context.trace.decisions for context in contexts)
 
@@ -94,7 +94,7 @@ async def test_so_it_is_awaited(tmp_path: Path) -> None:
         await graph.ainvoke(asked("And topic3?"), THREAD)
         kept = (await graph.aget_state(THREAD)).values["messages"]
     assert [read(each) for each in kept[:-1]] == [read(each) for each in model.prompts[-1]]
-    assert len(contexts_in(kept)) == 2
+    assert len(contexts_in(kept, ["search"])) == 2
 
 
 def test_an_interrupt_before_the_model_changes_nothing(tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ def test_an_interrupt_before_the_model_changes_nothing(tmp_path: Path) -> None:
     model = Scripted(calls("topic1", "topic2"), AIMessage("It is [1]."))
     graph = agent(model, TOOL, checkpointer=memory(tmp_path), interrupt_after=["tools"])
     graph.invoke(asked("What is topic1?"), THREAD)
-    assert not contexts_in(graph.get_state(THREAD).values["messages"])
+    assert not contexts_in(graph.get_state(THREAD).values["messages"], ["search"])
     state = graph.invoke(None, THREAD)
-    (context,) = contexts_in(state["messages"])
+    (context,) = contexts_in(state["messages"], ["search"])
     assert model.prompts[-1][2].content == context.text
     plain = Scripted(calls("topic1", "topic2"), AIMessage("It is [1]."))
     assert contexts_in(agent(plain, TOOL).invoke(asked("What is topic1?"))["messages"])[0].text == context.text
@@ -124,16 +124,16 @@ def test_a_tool_that_waits_for_a_person_holds_nothing_up(tmp_path: Path) -> None
     state = graph.invoke(Command(resume="You may."), THREAD)
     by_name = {each.name: each for each in tool_messages(state["messages"])}
     assert by_name["ask_person"].content == "You may."
-    assert by_name["search"].content == contexts_in(state["messages"])[0].text
+    assert by_name["search"].content == contexts_in(state["messages"], ["search"])[0].text
 
 
 def test_calls_that_a_person_approves_are_assembled(tmp_path: Path) -> None:
     model = Scripted(calls("topic1"), AIMessage("It is [1]."))
-    middleware = [HumanInTheLoopMiddleware(interrupt_on={"search": True}), ContextMiddleware()]
+    middleware = [HumanInTheLoopMiddleware(interrupt_on={"search": True}), ContextMiddleware(tools=["search"])]
     graph = create_agent(model, [TOOL], middleware=middleware, checkpointer=memory(tmp_path))
     graph.invoke(asked("What is topic1?"), THREAD)
     state = graph.invoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
-    assert model.prompts[-1][2].content == contexts_in(state["messages"])[0].text
+    assert model.prompts[-1][2].content == contexts_in(state["messages"], ["search"])[0].text
 
 
 def test_a_stream_of_updates_ends_with_the_answer() -> None:
@@ -162,15 +162,17 @@ def test_labels_count_on_where_old_messages_are_summarized(tmp_path: Path) -> No
     summaries = Scripted(*[AIMessage("They spoke of topics.")] * 9)
     summary = SummarizationMiddleware(summaries, trigger=("messages", 5), keep=("messages", 2))
     model = Scripted(*[each for number in range(3) for each in (calls(f"topic{number}"), AIMessage("Yes."))])
-    graph = create_agent(model, [TOOL], middleware=[summary, ContextMiddleware()], checkpointer=memory(tmp_path))
+    graph = create_agent(
+        model, [TOOL], middleware=[summary, ContextMiddleware(tools=["search"])], checkpointer=memory(tmp_path)
+    )
     last = 0
     for number in range(3):
         state = graph.invoke(asked(f"What is topic{number}?"), THREAD)
-        labels = [int(each.label) for each in contexts_in(state["messages"])[-1].citations]
+        labels = [int(each.label) for each in contexts_in(state["messages"], ["search"])[-1].citations]
         assert min(labels) == last + 1
         last = max(labels)
     assert len(summaries.prompts) >= 1
-    assert len(contexts_in(state["messages"])) < 3
+    assert len(contexts_in(state["messages"], ["search"])) < 3
 
 
 def test_a_model_that_is_asked_again_reads_the_same(tmp_path: Path) -> None:
@@ -179,12 +181,12 @@ def test_a_model_that_is_asked_again_reads_the_same(tmp_path: Path) -> None:
 
     model = Scripted(calls("topic1", "topic2"), fails, AIMessage("It is [1]."))
     retry = ModelRetryMiddleware(max_retries=1, initial_delay=0.0, retry_on=(ConnectionError,))
-    for middleware in ([retry, ContextMiddleware()], [ContextMiddleware(), retry]):
+    for middleware in ([retry, ContextMiddleware(tools=["search"])], [ContextMiddleware(tools=["search"]), retry]):
         model = Scripted(calls("topic1", "topic2"), fails, AIMessage("It is [1]."))
         state = create_agent(model, [TOOL], middleware=middleware).invoke(asked("What is topic1?"))
         first, again = model.prompts[1:]
         assert [read(each) for each in first] == [read(each) for each in again]
-        assert contexts_in(state["messages"])[0].citations[0].label == "1"
+        assert contexts_in(state["messages"], ["search"])[0].citations[0].label == "1"
 
 
 def test_a_call_that_fails_leaves_the_state_as_the_tools_left_it(tmp_path: Path) -> None:
@@ -195,9 +197,9 @@ def test_a_call_that_fails_leaves_the_state_as_the_tools_left_it(tmp_path: Path)
     graph = agent(model, TOOL, checkpointer=memory(tmp_path))
     with pytest.raises(ConnectionError):
         graph.invoke(asked("What is topic1?"), THREAD)
-    assert not contexts_in(graph.get_state(THREAD).values["messages"])
+    assert not contexts_in(graph.get_state(THREAD).values["messages"], ["search"])
     state = graph.invoke(None, THREAD)
-    assert model.prompts[2][2].content == contexts_in(state["messages"])[0].text
+    assert model.prompts[2][2].content == contexts_in(state["messages"], ["search"])[0].text
 
 
 def test_structured_answers_pass(tmp_path: Path) -> None:
@@ -213,7 +215,7 @@ def test_structured_answers_pass(tmp_path: Path) -> None:
     graph = agent(model, TOOL, response_format=Verdict)
     state = graph.invoke(asked("What is topic1?"))
     assert state["structured_response"].answer == "Yes [1]."
-    assert len(contexts_in(state["messages"])) == 1
+    assert len(contexts_in(state["messages"], ["search"])) == 1
 
 
 def test_in_another_process_the_supplement_of_a_context_stays_one_and_no_document_can_claim_to_be_one() -> None:

@@ -105,7 +105,7 @@ async def test_after_time_travel_a_call_has_the_labels_of_its_own_branch(awaited
     for _ in range(2):
         again = await run(app, None, before, awaited=awaited)
         assert labels(again["messages"]) == [[1, 2, 3]]
-        message = resolve_citations(again["messages"][-1], again["messages"])
+        message = resolve_citations(again["messages"][-1], again["messages"], tools=["search"])
         assert message.response_metadata["ctxassembly"] == {"unknown": []}
 
 
@@ -147,7 +147,7 @@ async def test_calls_at_once_share_no_label_whichever_tool_runs_first(awaited: b
     assert sorted(map(len, found)) == [2, 3, 3]
     assert all_differ(found)
     assert min(min(one) for one in found) == 1
-    assert resolve("All.", state["messages"]).unused
+    assert resolve("All.", state["messages"], tools=["search"]).unused
     if not interrupted:
         before = next(one.config for one in app.get_state_history(THREAD) if one.next and one.next[0] == "tools")
         assert labels((await run(app, None, before, awaited=awaited))["messages"]) == found

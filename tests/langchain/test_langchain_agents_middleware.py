@@ -35,13 +35,13 @@ async def test_the_model_reads_a_context_in_place_of_what_a_tool_found(awaited: 
     state = await run(agent(model, search(retriever())), asked("What is topic1?"), awaited=awaited)
     (read,) = tool_messages(model.prompts[1])
     (kept,) = tool_messages(state["messages"])
-    (context,) = contexts_in(state["messages"])
+    (context,) = contexts_in(state["messages"], ["search"])
     assert read.content == kept.content == context.text
     assert context.text.startswith("[1] Source: before.pdf, page")
     assert context.query == "topic1 before1"
     assert [each.type for each in state["messages"]] == ["human", "ai", "tool", "ai"]
     assert "context_last_label" not in state
-    resolved = resolve(state["messages"][-1].text, state["messages"])
+    resolved = resolve(state["messages"][-1].text, state["messages"], tools=["search"])
     assert [each.source for each in resolved.citations] == ["before.pdf"]
     assert not resolved.unknown
 
@@ -51,7 +51,7 @@ async def test_what_calls_at_the_same_time_found_is_said_once(awaited: bool) -> 
     model = Scripted(calls("topic1 before1", "topic1 after1", "topic1"), AIMessage("Done."))
     state = await run(agent(model, search(retriever())), asked("What is topic1?"), awaited=awaited)
     first, second, third = tool_messages(model.prompts[1])
-    (context,) = contexts_in(state["messages"])
+    (context,) = contexts_in(state["messages"], ["search"])
     assert first.content == context.text
     for document in BEFORE[1], AFTER[1]:
         assert "".join(str(each.content) for each in model.prompts[1]).count(document.page_content.strip()) == 1
@@ -69,9 +69,9 @@ def test_labels_count_on_from_turn_to_turn() -> None:
     graph = agent(model, search(retriever()))
     state = graph.invoke(asked("What are topic1 and topic2?"))
     state = graph.invoke({"messages": [*state["messages"], ("user", "And topic3?")]})
-    assert_labels_count_on(contexts_in(state["messages"]))
-    assert len(contexts_in(state["messages"])) == 3
-    assert resolve("One [1] and [2].", state["messages"]).unknown == ()
+    assert_labels_count_on(contexts_in(state["messages"], ["search"]))
+    assert len(contexts_in(state["messages"], ["search"])) == 3
+    assert resolve("One [1] and [2].", state["messages"], tools=["search"]).unknown == ()
     assert [each.content for each in tool_messages(model.prompts[-1])] == [
         each.content for each in tool_messages(state["messages"])
     ]
@@ -82,9 +82,9 @@ def test_every_chunk_that_was_dropped_is_in_the_trace() -> None:
     store = index(*BEFORE, *AFTER, copy)
     assembler = ContextAssembler(config=AssemblyConfig(max_tokens=60, granularity="chunk"))
     model = Scripted(calls("topic1 before1", "topic2 after2"), AIMessage("Done."))
-    middleware = ContextMiddleware(assembler)
+    middleware = ContextMiddleware(assembler, tools=["search"])
     state = agent(model, search(store.as_retriever(search_kwargs={"k": 5})), middleware=middleware).invoke(asked("?"))
-    (context,) = contexts_in(state["messages"])
+    (context,) = contexts_in(state["messages"], ["search"])
     outcomes = {each.chunk_id: each.outcome for each in context.trace.decisions}
     assert "duplicate" in {outcomes["copy"], outcomes[str(BEFORE[1].id)]}
     assert "dropped" in outcomes.values()
@@ -115,20 +115,22 @@ def test_other_tools_and_errors_stay_as_they_are() -> None:
     model = Scripted(turn, AIMessage("It is [1]."))
     state = agent(model, clock, table, broken, search(retriever())).invoke(asked("?"))
     by_name = {each.name: each for each in tool_messages(state["messages"])}
-    assert by_name["search"].content == contexts_in(state["messages"])[0].text
+    assert by_name["search"].content == contexts_in(state["messages"], ["search"])[0].text
     assert by_name["clock"].content == "It is nine in Paris."
     assert by_name["table"].artifact == [{"city": "Paris"}, {"city": "Rome"}]
     assert by_name["table"].content == "two rows"
     assert (by_name["broken"].content, by_name["broken"].status) == ("no connection", "error")
     assert not any(by_name[name].response_metadata for name in ("clock", "table", "broken"))
-    assert resolve("It is [1].", state["messages"]).citations[0].label == "1"
+    assert resolve("It is [1].", state["messages"], tools=["search"]).citations[0].label == "1"
 
 
 @pytest.mark.parametrize("status", ["error", "success"])
 def test_a_failed_call_is_no_evidence_whatever_it_carries(status: Any) -> None:
     asking = calls("topic1")
-    message = ToolMessage("Failed.", artifact=BEFORE, tool_call_id=asking.tool_calls[0]["id"], status=status)
-    assert len(turn_of([asking, message], None, MetadataKeys()).calls) == (status == "success")
+    message = ToolMessage(
+        "Failed.", artifact=BEFORE, name="search", tool_call_id=asking.tool_calls[0]["id"], status=status
+    )
+    assert len(turn_of([asking, message], ["search"], MetadataKeys()).calls) == (status == "success")
 
 
 def test_only_the_tools_that_are_named_are_read() -> None:
@@ -164,7 +166,7 @@ def test_results_that_a_model_cites_by_itself_stay_in_blocks() -> None:
     state = agent(Scripted(turn, AIMessage("Done.")), native, search(retriever())).invoke(asked("?"))
     by_name = {each.name: each for each in tool_messages(state["messages"])}
     assert by_name["native"].content == blocks
-    first, second = contexts_in(state["messages"])
+    first, second = contexts_in(state["messages"], ["search"])
     assert by_name["search"].content == second.text
     assert_labels_count_on([first, second])
 
@@ -173,10 +175,10 @@ def test_text_that_was_escaped_is_escaped_once() -> None:
     said = [Document("Take 2 < 3 & rest.", id="a", metadata={"source": "a.pdf"})]
     config = AssemblyConfig(format="xml")
     around = ContextAssemblyRetriever.from_vectorstore(index(*said, BEFORE[0]), config=config, neighbors="unfiltered")
-    middleware = ContextMiddleware(ContextAssembler(config=AssemblyConfig(format="xml")))
+    middleware = ContextMiddleware(ContextAssembler(config=AssemblyConfig(format="xml")), tools=["search"])
     model = Scripted(calls("rest"), AIMessage("Done."))
     state = agent(model, search(around), middleware=middleware).invoke(asked("?"))
-    (context,) = contexts_in(state["messages"])
+    (context,) = contexts_in(state["messages"], ["search"])
     assert context.text.count("Take 2 &lt; 3 &amp; rest.\n</chunk>") == 1
     assert {passage.text for passage in context.passages} == {each.page_content.strip() for each in (*said, BEFORE[0])}
 
@@ -202,8 +204,9 @@ def test_contexts_that_tools_assembled_are_assembled_anew(own: bool) -> None:
 
     around = search(ContextAssemblyRetriever(retriever=retriever(4), assembler=assembler), "search_context")
     model = Scripted(calls("topic1 before1", "topic2 after2", name="search_context"), AIMessage("Done."))
-    state = agent(model, search_context if own else around).invoke(asked("?"))
-    (context,) = contexts_in(state["messages"])
+    middleware = ContextMiddleware(tools=["search_context"])
+    state = agent(model, search_context if own else around, middleware=middleware).invoke(asked("?"))
+    (context,) = contexts_in(state["messages"], ["search_context"])
     labels = [each.label for each in context.citations]
     assert labels == [str(number) for number in range(1, len(labels) + 1)]
     assert context.text.count("Source:") == len(labels)
@@ -223,7 +226,7 @@ def test_a_supplement_of_a_tools_context_is_not_lost() -> None:
 
     model = Scripted(calls("topic1", name="facts"), AIMessage("Done."))
     state = agent(model, facts).invoke(asked("?"))
-    (context,) = contexts_in(state["messages"])
+    (context,) = contexts_in(state["messages"], ["search"])
     assert context.text.count("Appointment: Friday, 9:30.") == 1
     assert context.text.count("SUPPLEMENTARY") == 1
 
@@ -231,7 +234,7 @@ def test_a_supplement_of_a_tools_context_is_not_lost() -> None:
 def test_a_language_and_a_format_hold_for_the_sentences_too() -> None:
     config = AssemblyConfig(language="de", format="source")
     model = Scripted(calls("topic1", "topic2"), AIMessage("Fertig."))
-    middleware = ContextMiddleware(ContextAssembler(config=config))
+    middleware = ContextMiddleware(ContextAssembler(config=config), tools=["search"])
     agent(model, search(retriever()), middleware=middleware).invoke(asked("?"))
     first, second = tool_messages(model.prompts[1])
     assert str(first.content).startswith("[SOURCE 1]")
@@ -276,4 +279,4 @@ def test_a_context_itself_is_evidence_as_well() -> None:
 
     model = Scripted(calls("topic1", name="own"), AIMessage("Done."))
     state = agent(model, own).invoke(asked("?"))
-    assert tool_messages(state["messages"])[0].content == contexts_in(state["messages"])[0].text
+    assert tool_messages(state["messages"])[0].content == contexts_in(state["messages"], ["search"])[0].text

@@ -51,7 +51,7 @@ def run(turns: list[list[AIMessage]], window: int, with_middleware: bool) -> lis
     answers = [message for turn in turns for message in (*turn, AIMessage("It is said in [1]."))]
     model = Scripted(*answers, window=window)
     tools = [search(retriever, "plain"), context_tool(retriever, "ours", assembler=SMALL)]
-    middleware = [ContextMiddleware(SMALL, left_out=True)] if with_middleware else []
+    middleware = [ContextMiddleware(SMALL, left_out=True, tools=["plain"])] if with_middleware else []
     tools += [] if with_middleware else [left_out_tool(assembler=SMALL)]
     agent = create_agent(model, tools, middleware=middleware, checkpointer=InMemorySaver())
     for number, _ in enumerate(turns):

@@ -86,7 +86,9 @@ def model(*tenants: str) -> Scripted:
 
 @pytest.mark.parametrize("awaited", [True, False])
 async def test_neighbors_obey_the_filter_of_the_runtime(vectorstore: Any, awaited: bool) -> None:
-    middleware = ContextMiddleware(assembler(vectorstore), filter=lambda runtime: condition(runtime.context.tenant))
+    middleware = ContextMiddleware(
+        assembler(vectorstore), filter=lambda runtime: condition(runtime.context.tenant), tools=["search"]
+    )
     graph = create_agent(model(*TENANTS), [tool_of(vectorstore)], middleware=[middleware], context_schema=User)
     for tenant in TENANTS:
         if awaited:
@@ -97,7 +99,9 @@ async def test_neighbors_obey_the_filter_of_the_runtime(vectorstore: Any, awaite
 
 
 async def test_two_users_at_the_same_time_have_each_their_own(vectorstore: Any) -> None:
-    middleware = ContextMiddleware(assembler(vectorstore), filter=lambda runtime: condition(runtime.context.tenant))
+    middleware = ContextMiddleware(
+        assembler(vectorstore), filter=lambda runtime: condition(runtime.context.tenant), tools=["search"]
+    )
     graphs = {
         tenant: create_agent(model(tenant), [tool_of(vectorstore)], middleware=[middleware], context_schema=User)
         for tenant in TENANTS
@@ -111,7 +115,10 @@ async def test_two_users_at_the_same_time_have_each_their_own(vectorstore: Any) 
 async def test_a_filter_may_stand_in_the_config_of_the_call(vectorstore: Any) -> None:
     following = assembler(vectorstore).configurable_fields(filter=ConfigurableField(id="filter"))
     graph = create_agent(
-        model(*TENANTS), [tool_of(vectorstore)], middleware=[ContextMiddleware(following)], context_schema=User
+        model(*TENANTS),
+        [tool_of(vectorstore)],
+        middleware=[ContextMiddleware(following, tools=["search"])],
+        context_schema=User,
     )
     for tenant in TENANTS:
         context = await run(graph, tenant, {"configurable": {"filter": condition(tenant)}})
@@ -122,7 +129,7 @@ async def test_without_a_filter_neighbors_agree_with_their_hit(vectorstore: Any)
     graph = create_agent(
         model(*TENANTS),
         [tool_of(vectorstore)],
-        middleware=[ContextMiddleware(assembler(vectorstore))],
+        middleware=[ContextMiddleware(assembler(vectorstore), tools=["search"])],
         context_schema=User,
     )
     with pytest.warns(FilterNotSeenWarning):
@@ -137,7 +144,7 @@ async def test_neighbors_come_only_from_a_store() -> None:
     tools = [search(store.as_retriever(search_kwargs={"k": 1}))]
     for given, most in ((None, 1), (VectorStoreNeighbors(store), 3)):
         middleware = ContextMiddleware(
-            ContextAssembler(config=AssemblyConfig(window=1, neighbors="unfiltered"), store=given)
+            ContextAssembler(config=AssemblyConfig(window=1, neighbors="unfiltered"), store=given), tools=["search"]
         )
         graph = create_agent(Scripted(calls("topic2"), AIMessage("Done.")), tools, middleware=[middleware])
         (context,) = contexts_in((await graph.ainvoke(asked("?")))["messages"])
@@ -152,7 +159,7 @@ async def test_an_ensemble_in_a_retry_in_a_tool_is_a_retriever_like_any() -> Non
         retrievers=[store.as_retriever(search_kwargs={"k": 3}) for store in (before, after)], weights=[0.5, 0.5]
     ).with_retry()
     answers = [calls("topic1 before1", "topic1 after1"), AIMessage("Both [1] and [2].")]
-    graph = create_agent(Scripted(*answers), [search(ensemble)], middleware=[ContextMiddleware()])
+    graph = create_agent(Scripted(*answers), [search(ensemble)], middleware=[ContextMiddleware(tools=["search"])])
     state = await graph.ainvoke(asked("What is topic1?"))
     (context,) = contexts_in(state["messages"])
     assert {each.source for each in context.citations} == {"before.pdf", "after.pdf"}

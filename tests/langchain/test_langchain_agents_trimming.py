@@ -62,7 +62,7 @@ class Talk:
 
     def graph(self, topic: int) -> tuple[Any, Scripted]:
         model = Scripted(calls(f"topic{topic}"), AIMessage("So [1]."))
-        middleware = [self.own(), ContextMiddleware(budget=BUDGET)]
+        middleware = [self.own(), ContextMiddleware(budget=BUDGET, tools=["search"])]
         return create_agent(
             model, [search_own], middleware=middleware, checkpointer=self.saver, context_schema=User
         ), model
@@ -87,9 +87,13 @@ def test_ours_works_with_what_langchain_removes(own: Any) -> None:
         for tenant in TENANTS:
             state = talk.ask(tenant, topic)
             assert f"about topic{topic} and {tenant}{topic}" in read_text(talk.prompts[-1][1])
-            labels = {(one.label, one.source) for found in contexts_in(state["messages"]) for one in found.citations}
+            labels = {
+                (one.label, one.source)
+                for found in contexts_in(state["messages"], ["search"])
+                for one in found.citations
+            }
             assert labels <= {(label, f"{tenant}.pdf") for label, _ in labels}
-            assert resolve("So [1].", state["messages"]).unknown in ((), ("1",))
+            assert resolve("So [1].", state["messages"], tools=["search"]).unknown in ((), ("1",))
     for tenant, prompt in talk.prompts:
         assert window.overflow(prompt) <= 0
         (other,) = {*TENANTS} - {tenant}
@@ -117,7 +121,7 @@ def test_a_branch_has_the_conversation_of_its_own_messages(own: Any) -> None:
     assert "about topic3 and north3" not in seen
     assert "about topic3 and north3" in read_text(talk.prompts[-1][1])
     assert "topic2?" not in str(state["messages"])
-    labels = [one.label for found in contexts_in(state["messages"]) for one in found.citations]
+    labels = [one.label for found in contexts_in(state["messages"], ["search"]) for one in found.citations]
     assert set(labels) == {"1"}
 
 
@@ -140,5 +144,5 @@ def test_a_summary_longer_than_its_share_is_in_the_trace() -> None:
     )
     for topic in range(5):
         state = talk.ask("north", topic)
-    notes = contexts_in(state["messages"])[-1].trace.notes
+    notes = contexts_in(state["messages"], ["search"])[-1].trace.notes
     assert re.search(r"budget: memory has \d{3} tokens, \d{2,3} more than its share", str(notes))

@@ -211,10 +211,11 @@ def test_messages_of_others_are_no_exchanges() -> None:
     assert [message.content for message in llm.asked[0][1:-1]] == ["Is parking free?", "No."]
 
 
-def test_a_history_that_was_tampered_with_is_an_error() -> None:
+def test_a_history_that_was_tampered_with_ends_no_conversation() -> None:
     history = [HumanMessage("Hm?"), AIMessage("Yes.", additional_kwargs={"ctxassembly": {"cited": "all"}})]
-    with pytest.raises(InputError, match="a message's 'ctxassembly' must be as the answer chain gave it"):
-        answer_chain(Scripted(), retriever()).invoke({"input": QUESTION, "chat_history": history})
+    with pytest.warns(UserWarning, match="'ctxassembly' must be as the answer chain gave it"):
+        output = answer_chain(Scripted(), retriever()).invoke({"input": QUESTION, "chat_history": history})
+    assert output["citations"]
 
 
 def test_all_but_the_engines_own_answer_survives_a_checkpoint() -> None:

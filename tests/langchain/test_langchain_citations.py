@@ -206,14 +206,14 @@ def test_the_messages_of_a_state_will_do() -> None:
         HumanMessage("What is what?"),
         AIMessage("", tool_calls=[{"name": "search", "args": {}, "id": "1", "type": "tool_call"}]),
         ToolMessage(content, artifact=artifact, tool_call_id="1"),
-        ToolMessage(other.text, artifact=to_documents(other), tool_call_id="2"),
+        ToolMessage(other.text, artifact=to_documents(other), name="documents", tool_call_id="2"),
         ToolMessage("7", artifact={"rows": 7}, tool_call_id="3"),
         ToolMessage("7", artifact=[7], tool_call_id="4"),
     ]
-    message = resolve_citations(AIMessage("One [1], other [2], none [3]."), messages)
+    message = resolve_citations(AIMessage("One [1], other [2], none [3]."), messages, tools=["documents"])
     assert cited(message) == [("[1]", "1"), ("[2]", "2")]
     assert message.response_metadata["ctxassembly"] == {"unknown": ["3"]}
-    assert Conversation.from_messages(messages[:4]).next_label == documents_of_it
+    assert Conversation.from_messages(messages[:4], ["documents"]).next_label == documents_of_it
 
 
 @pytest.mark.parametrize("given", [3, "text", None, [3], {"context": 1}])

@@ -181,7 +181,9 @@ def test_what_the_middleware_puts_into_a_prompt_is_sanitized_on_demand() -> None
     found = create_retriever_tool(
         store.as_retriever(search_kwargs={"k": 1}), "search", "Searches.", response_format="content_and_artifact"
     )
-    ours = ContextMiddleware(ContextAssembler(config=AssemblyConfig(sanitize=True, neighbors="unfiltered")))
+    ours = ContextMiddleware(
+        ContextAssembler(config=AssemblyConfig(sanitize=True, neighbors="unfiltered")), tools=["search"]
+    )
     model = Scripted(calls("the falcon", "due"), AIMessage("It is due [1]."))
     create_agent(model, [found], middleware=[ours]).invoke({"messages": [("user", "When?")]})
     one, other = (message.content for message in tool_messages(model.prompts[-1]))
@@ -356,7 +358,7 @@ def test_it_goes_through_a_strict_checkpoint_without_a_word(
     kept = app.get_state(THREAD).values
     assert [one.to_dict() for one in contexts(kept)] == [one.to_dict() for one in contexts(given)]
     assert [record.getMessage() for record in caplog.records] == []
-    resolved = resolve_citations(kept["messages"][-1], kept["messages"])
+    resolved = resolve_citations(kept["messages"][-1], kept["messages"], ["search_documents"])
     saved = saver.serde.loads_typed(saver.serde.dumps_typed(resolved))
     assert saved == resolved
     assert [record.getMessage() for record in caplog.records] == []

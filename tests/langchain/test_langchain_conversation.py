@@ -9,7 +9,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnablePassthrough
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -121,18 +121,23 @@ async def test_an_agent_reads_each_text_once(awaited: bool, has_middleware: bool
     model = Scripted(*[one for question in questions for one in (calls(question), AIMessage("So [1]."))])
     assembler = ContextAssembler(config=OPEN)
     if has_middleware:
-        app = agent(model, search(retriever()), middleware=ContextMiddleware(assembler), checkpointer=InMemorySaver())
+        app = agent(
+            model,
+            search(retriever()),
+            middleware=ContextMiddleware(assembler, tools=["search"]),
+            checkpointer=InMemorySaver(),
+        )
     else:
         tool = context_tool(retriever(), "search", "Searches.", assembler=assembler)
         app = create_agent(model, [tool], checkpointer=InMemorySaver())
     for question in questions:
         state = await run(app, asked(question), awaited=awaited)
-    contexts = contexts_in(state["messages"])
+    contexts = contexts_in(state["messages"], ["search"])
     sent = texts_sent(contexts)
     assert len(sent) == len(set(sent)) >= 3
     assert_labels_count_on(contexts)
     assert [one.text for one in tool_messages(model.prompts[-1])] == [one.text for one in contexts]
-    assert not resolve("So [1].", state["messages"]).unknown
+    assert not resolve("So [1].", state["messages"], tools=["search"]).unknown
 
 
 @pytest.mark.parametrize("awaited", [False, True])
@@ -141,7 +146,7 @@ async def test_what_a_context_tool_assembled_is_not_assembled_again_by_the_middl
     assembler, recorder = ContextAssembler(config=OPEN), Recorder()
     tool = context_tool(retriever(), "search", "Searches.", assembler=assembler)
     states = []
-    for middleware in ([], [ContextMiddleware(assembler)]):
+    for middleware in ([], [ContextMiddleware(assembler, tools=["search"])]):
         model = Scripted(*[one for question in questions for one in (calls(question), AIMessage("So [1]."))])
         app = create_agent(model, [tool], middleware=middleware, checkpointer=InMemorySaver())
         for question in questions:
@@ -156,13 +161,13 @@ def test_a_context_that_repeats_text_and_labels_is_assembled_again_by_the_middle
     alone = context_tool(retriever(), "search", "Searches.", assembler=assembler)
     questions = ["topic1", "topic1 topic2"]
     model = Scripted(*[one for question in questions for one in (calls(question), AIMessage("So [1]."))])
-    app = create_agent(model, [alone], middleware=[ContextMiddleware(ContextAssembler(config=OPEN))])
+    app = create_agent(model, [alone], middleware=[ContextMiddleware(ContextAssembler(config=OPEN), tools=["search"])])
     messages: list[Any] = []
     for question in questions:
         messages = app.invoke({"messages": [*messages, ("user", question)]})["messages"]
-    sent = texts_sent(contexts_in(messages))
+    sent = texts_sent(contexts_in(messages, ["search"]))
     assert len(sent) == len(set(sent)) >= 2
-    assert_labels_count_on(contexts_in(messages))
+    assert_labels_count_on(contexts_in(messages, ["search"]))
 
 
 @pytest.mark.parametrize("awaited", [False, True])
@@ -175,11 +180,11 @@ async def test_a_context_tool_counts_on_after_a_summary(awaited: bool) -> None:
     found = index(*pages("one.pdf", 2), *pages("three.pdf", 4)[3:]).as_retriever(search_kwargs={"k": 1})
     assembler = ContextAssembler(config=OPEN)
     tool = context_tool(found, "search", "Searches.", assembler=assembler)
-    middleware = [summarizing, ContextMiddleware(assembler)]
+    middleware = [summarizing, ContextMiddleware(assembler, tools=["search"])]
     app = create_agent(Scripted(*turns), [tool], middleware=middleware, checkpointer=InMemorySaver())
     await run(app, asked("What is topic1?"), awaited=awaited)
     state = await run(app, asked("And topic3?"), awaited=awaited)
-    (after,) = contexts_in(state["messages"])
+    (after,) = contexts_in(state["messages"], ["search"])
     assert [(one.label, one.source) for one in after.citations] == [("2", "three.pdf")]
 
 
@@ -193,12 +198,12 @@ def test_text_that_a_summary_replaced_is_sent_again(has_middleware: bool) -> Non
     tool = (
         search(retriever()) if has_middleware else context_tool(retriever(), "search", "Searches.", assembler=assembler)
     )
-    own = [ContextMiddleware(assembler)] if has_middleware else []
+    own = [ContextMiddleware(assembler, tools=["search"])] if has_middleware else []
     app = create_agent(model, [tool], middleware=[summarizing, *own], checkpointer=InMemorySaver())
     app.invoke(asked("What is topic1?"), THREAD)
-    (before,) = contexts_in(app.get_state(THREAD).values["messages"])
+    (before,) = contexts_in(app.get_state(THREAD).values["messages"], ["search"])
     state = app.invoke(asked("And topic1?"), THREAD)
-    (after,) = contexts_in(state["messages"])
+    (after,) = contexts_in(state["messages"], ["search"])
     assert texts_sent([before]) == texts_sent([after])
     assert "Topic1 was asked." in str(model.prompts[-1])
 
@@ -212,7 +217,7 @@ def test_what_is_seen_already_needs_no_room() -> None:
     app = agent(
         model,
         tool,
-        middleware=ContextMiddleware(ContextAssembler(config=WHOLE), budget=budget),
+        middleware=ContextMiddleware(ContextAssembler(config=WHOLE), budget=budget, tools=["search"]),
         checkpointer=InMemorySaver(),
     )
     app.invoke(asked("What is topic1?"), THREAD)
@@ -242,7 +247,7 @@ async def test_a_branch_sees_what_its_own_messages_have(awaited: bool) -> None:
     # Back to the first question: the branch hasn't read anything yet.
     start = next(one.config for one in app.get_state_history(THREAD) if len(one.values.get("messages", ())) == 1)
     branch = await run(app, None, start, awaited=awaited)
-    assert contexts_in(branch["messages"])[-1].text == contexts_in(first["messages"])[0].text
+    assert contexts_in(branch["messages"], ["search"])[-1].text == contexts_in(first["messages"], ["search"])[0].text
 
 
 def test_a_message_that_was_removed_or_edited_is_not_seen() -> None:
@@ -251,13 +256,13 @@ def test_a_message_that_was_removed_or_edited_is_not_seen() -> None:
     app = create_agent(model, [tool], checkpointer=InMemorySaver())
     first = app.invoke(asked("What is topic1?"), THREAD)
     (message,) = tool_messages(first["messages"])
-    cleared = ToolMessage("[cleared]", tool_call_id=message.tool_call_id, id=message.id, artifact=message.artifact)
+    cleared = message.model_copy(update={"content": "[cleared]"})
     app.update_state(THREAD, {"messages": [cleared]})
     second = app.invoke(asked("And again?"), THREAD)
-    assert contexts_in(second["messages"])[-1].text == message.text  # under the label that it had
+    assert contexts_in(second["messages"], ["search"])[-1].text == message.text  # under the label that it had
     app.update_state(THREAD, {"messages": [RemoveMessage(id=one.id) for one in second["messages"]]})
     third = app.invoke(asked("And again?"), THREAD)
-    assert contexts_in(third["messages"])[-1].text == message.text
+    assert contexts_in(third["messages"], ["search"])[-1].text == message.text
 
 
 def test_calls_of_one_message_share_no_label() -> None:
@@ -269,7 +274,7 @@ def test_calls_of_one_message_share_no_label() -> None:
     app.invoke(asked("What is topic1?"), THREAD)
     state = app.invoke(asked("And both?"), THREAD)
     sources: dict[str, str] = {}
-    for citation in (one for context in contexts_in(state["messages"]) for one in context.citations):
+    for citation in (one for context in contexts_in(state["messages"], ["search"]) for one in context.citations):
         assert sources.setdefault(citation.label, citation.source) == citation.source
 
 

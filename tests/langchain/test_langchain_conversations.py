@@ -66,7 +66,7 @@ async def test_a_tool_called_twice_gives_labels_of_its_own_to_each_call() -> Non
     state = agent(answers, Labels()).invoke({"messages": [HumanMessage("What is what?")]})
     first, second = labels_in(state["messages"])
     assert [*first, *second] == [str(number) for number in range(1, len(first) + len(second) + 1)]
-    resolved = resolve(f"The falcon [1] is not the ember [{second[0]}].", state["messages"])
+    resolved = resolve(f"The falcon [1] is not the ember [{second[0]}].", state["messages"], tools=["search"])
     read = {each.metadata["citation"]["label"]: each for m in state["messages"] for each in getattr(m, "artifact", [])}
     assert [each.label for each in resolved.citations] == ["1", second[0]]
     assert resolved.text == "The falcon [1] is not the ember [2]."
@@ -81,7 +81,7 @@ async def test_calls_at_the_same_time_have_labels_of_their_own(awaited: bool) ->
     state = await graph.ainvoke(given) if awaited else graph.invoke(given)
     found = [label for own in labels_in(state["messages"]) for label in own]
     assert len(found) == len(set(found)) > 4
-    assert len(resolve("All.", state["messages"]).unused) == len(found)
+    assert len(resolve("All.", state["messages"], tools=["search"]).unused) == len(found)
 
 
 def test_without_labels_a_mistaken_answer_is_refused() -> None:
@@ -89,7 +89,7 @@ def test_without_labels_a_mistaken_answer_is_refused() -> None:
         {"messages": [HumanMessage("What is what?")]}
     )
     with pytest.raises(InputError, match=r"label 1 refers to two sources, .* pass conversation="):
-        resolve("It is [1].", state["messages"])
+        resolve("It is [1].", state["messages"], tools=["search"])
 
 
 def test_a_conversation_goes_on_where_its_messages_end() -> None:
@@ -109,15 +109,15 @@ def test_a_conversation_goes_on_where_its_messages_end() -> None:
     )
     before = search_agent([], Labels()).get_state(thread).values["messages"]
     again = search_agent(
-        [calls("ember in B"), AIMessage("Done.")], Labels(Conversation.from_messages(before).next_label)
+        [calls("ember in B"), AIMessage("Done.")], Labels(Conversation.from_messages(before, ["search"]).next_label)
     )
     state = again.invoke({"messages": [HumanMessage("And an ember?")]}, thread)
     kept = again.get_state(thread).values["messages"]
-    first, second = contexts_in(kept)
+    first, second = contexts_in(kept, ["search"])
     last, next_one = first.citations[-1].label, second.citations[0].label
     assert int(next_one) > int(last)
     for messages in (kept, state["messages"]):
-        resolved = resolve(f"The ember [{next_one}], as the falcon [{last}].", messages)
+        resolved = resolve(f"The ember [{next_one}], as the falcon [{last}].", messages, tools=["search"])
         assert [each.label for each in resolved.citations] == [next_one, last]
 
 

@@ -108,7 +108,7 @@ async def test_a_node_of_a_graph_writes_its_context_beside_the_loop(slow: Slow) 
 
 async def test_a_middleware_counts_and_writes_beside_the_loop(slow: Slow) -> None:
     model = Scripted(*[calls("topic1 before1"), AIMessage("It is [1].")] * 2)
-    middleware = ContextMiddleware(ContextAssembler(config=slow.config))
+    middleware = ContextMiddleware(ContextAssembler(config=slow.config), tools=["search"])
     graph = agent_of(model, search(index(*pages("before.pdf")).as_retriever()), middleware=middleware)
     await slow.leaves_the_loop_free(lambda: graph.ainvoke(asked("What is topic1?")), "count", "to_plain")
 

@@ -109,7 +109,7 @@ def test_an_agents_labels_lead_to_chunks_and_characters(store: InMemoryVectorSto
     thread: Any = {"configurable": {"thread_id": "1"}}
     app.invoke({"messages": [HumanMessage("What of drinking and walking?")]}, thread)
     messages = app.get_state(thread).values["messages"]
-    resolved = resolve_citations(messages[-1], messages)
+    resolved = resolve_citations(messages[-1], messages, ["search_documents"])
     found = all_annotations(resolved)
     contexts = [Context.from_dict(one.artifact) for one in messages if isinstance(one, ToolMessage)]
     assert len(found) == sum(len(context.citations) for context in contexts)
@@ -157,7 +157,7 @@ def test_an_agents_native_citations_lead_to_chunks(store: InMemoryVectorStore) -
     model = Model(messages=asking("Rule 3 on drinking", "Rule 5 on walking"), answer=answer)
     app = create_agent(model, [tool(store, "search_results")])
     messages = app.invoke({"messages": [HumanMessage("What of drinking and walking?")]})["messages"]
-    resolved = resolve_citations(messages[-1], messages)
+    resolved = resolve_citations(messages[-1], messages, ["search_documents"])
     found = all_annotations(resolved)
     assert len(found) > 4
     for claim, one in found:

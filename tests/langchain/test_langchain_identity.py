@@ -94,7 +94,8 @@ def test_two_tools_over_two_collections_give_both_texts_and_point_to_their_own_l
         AIMessage("Both [1] [2]."),
     )
     tools = search(one(NORTH[0]), "north"), search(one(SOUTH[0]), "south")
-    messages = agent(model, *tools).invoke(asked("What is the rule?"))["messages"]
+    middleware = ContextMiddleware(tools=["north", "south"])
+    messages = agent(model, *tools, middleware=middleware).invoke(asked("What is the rule?"))["messages"]
     first, second = tool_messages(messages)
     assert all(text in first.text for text in TEXTS)
     assert "given above ([2])" in second.text
@@ -242,7 +243,7 @@ def test_a_middleware_with_the_store_of_one_tool_joins_nothing_to_the_finds_of_t
         AIMessage("Both [1]."),
     )
     store = VectorStoreNeighbors(index(*NORTH))
-    middleware = ContextMiddleware(ContextAssembler(store=store, neighbors="unfiltered"))
+    middleware = ContextMiddleware(ContextAssembler(store=store, neighbors="unfiltered"), tools=["north", "south"])
     tools = search(one(NORTH[2]), "north"), search(one(SOUTH[2]), "south")
     with pytest.warns(NothingToJoinWarning, match=NOT_HELD):
         messages = agent(model, *tools, middleware=middleware).invoke(asked("ember?"))["messages"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from langchain.agents import create_agent
@@ -13,9 +14,9 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent_samples import Scripted, asked, assert_labels_count_on, calls, search, tool_messages
-from ctxassembly import AssemblyConfig, Context, FilterNotSeenWarning, TokenBudget, resolve
+from ctxassembly import AssemblyConfig, Context, FilterNotSeenWarning, NothingToJoinWarning, TokenBudget, resolve
 from ctxassembly.conversations.left_out import TOOL_NAME
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import ConfigError, InputError, StoreError
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextMiddleware,
@@ -44,7 +45,7 @@ def assembler(**settings: Any) -> ContextAssembler:
 
 
 def call(name: str = TOOL_NAME, **wanted: Any) -> AIMessage:
-    return AIMessage("", tool_calls=[{"name": name, "args": wanted, "id": f"call-{wanted}", "type": "tool_call"}])
+    return AIMessage("", tool_calls=[{"name": name, "args": wanted, "id": f"call-{uuid4()}", "type": "tool_call"}])
 
 
 def shown_ids(context: Context) -> list[str]:
@@ -52,7 +53,7 @@ def shown_ids(context: Context) -> list[str]:
 
 
 def test_the_model_may_ask_by_words_document_page_and_label() -> None:
-    described = convert_to_openai_tool(left_out_tool(first_context()))["function"]
+    described = convert_to_openai_tool(left_out_tool(first_context(), assembler=assembler()))["function"]
     assert described["name"] == "read_left_out"
     assert [*described["parameters"]["properties"]] == ["words", "document", "page", "label"]
     assert "required" not in described["parameters"]
@@ -81,20 +82,22 @@ async def test_a_label_finds_its_neighbors_in_the_store() -> None:
 
 def test_a_label_with_nothing_around_it_is_answered_clearly() -> None:
     context = ContextAssembler(config=FIRST).as_context().invoke([CORPUS[4]])
-    message = left_out_tool(context).invoke(call(label="1").tool_calls[0])
+    alone = ContextAssembler(store=memory_store([CORPUS[4]]))
+    with pytest.warns(NothingToJoinWarning):
+        message = left_out_tool(context, assembler=alone).invoke(call(label="1").tool_calls[0])
     assert message.content == "Nothing that was left out matches."
     assert message.artifact is None
 
 
 @pytest.mark.parametrize("wanted", [{"words": "zebra"}, {"document": "C.pdf"}, {"page": "7"}, {"label": "9"}])
 async def test_a_request_without_a_match_is_answered_clearly(wanted: dict[str, str]) -> None:
-    tool = left_out_tool(first_context())
+    tool = left_out_tool(first_context(), assembler=assembler())
     reply = "Nothing that was left out matches. Left out and available: A.pdf"
     assert tool.invoke(wanted) == await tool.ainvoke(wanted) == reply
 
 
 def test_without_arguments_it_lists_what_there_is() -> None:
-    assert left_out_tool(first_context()).invoke({}) == "Left out and available: A.pdf"
+    assert left_out_tool(first_context(), assembler=assembler()).invoke({}) == "Left out and available: A.pdf"
 
 
 @pytest.mark.parametrize("max_tokens", [1, 7, 30, 50, 100, 1_000])
@@ -111,9 +114,25 @@ def test_wrong_arguments_are_errors() -> None:
     with pytest.raises(ConfigError, match=r"^assembler must be a ContextAssembler"):
         left_out_tool(first_context(), assembler=FIRST)
     with pytest.raises(InputError, match="a context must be as "):
-        left_out_tool({"text": "Drink."})
+        left_out_tool({"text": "Drink."}, assembler=assembler())
     with pytest.raises(ConfigError, match=r"^left_out must be True or False"):
         ContextMiddleware(left_out="yes")  # type: ignore[arg-type]
+
+
+def test_without_a_store_to_ask_by_id_there_is_no_tool() -> None:
+    with pytest.raises(ConfigError, match=r"^store must be a store that finds chunks by their ids.*store=\.\.\."):
+        left_out_tool(first_context(), assembler=ContextAssembler())
+    with pytest.raises(ConfigError, match=r"write ContextMiddleware\(ContextAssembler\(store=\.\.\.\)\)"):
+        ContextMiddleware(left_out=True)
+
+    class NoIds:
+        finds_ids = False
+
+        def fetch(self, refs: Any) -> Any:
+            return []
+
+    with pytest.raises(ConfigError, match="a store that finds chunks by their ids"):
+        left_out_tool(first_context(), assembler=ContextAssembler(store=NoIds()))
 
 
 # In agents
@@ -138,7 +157,7 @@ async def test_in_an_agent_it_reads_the_contexts_of_the_state(awaited: bool) -> 
     assert second.text.startswith("[1] Source: A.pdf\n")
     assert WORDS[7] in second.text
     assert third.text.startswith("Nothing that was left out matches.")  # it has been read since
-    resolved = resolve(answer.text, state["messages"])
+    resolved = resolve(answer.text, state["messages"], tools=["search", "read_left_out"])
     assert [one.label for one in resolved.citations] == ["1"]
 
 
@@ -148,16 +167,19 @@ async def test_one_flag_adds_it_to_an_agent_with_the_middleware(awaited: bool) -
     small = ContextAssembler(config=FIRST, store=memory_store(CORPUS))
     retriever = vector_store(CORPUS).as_retriever(search_kwargs={"k": 9})
     agent = create_agent(
-        model, [search(retriever)], middleware=[ContextMiddleware(small, left_out=True)], checkpointer=InMemorySaver()
+        model,
+        [search(retriever)],
+        middleware=[ContextMiddleware(small, left_out=True, tools=["search"])],
+        checkpointer=InMemorySaver(),
     )
     state = await agent.ainvoke(asked("?"), THREAD) if awaited else agent.invoke(asked("?"), THREAD)
-    first, second = contexts_in(state["messages"])
+    first, second = contexts_in(state["messages"], ["search"])
     assert [message.text for message in tool_messages(model.prompts[-1])] == [first.text, second.text]
     assert_labels_count_on([first, second])
     assert not set(shown_ids(first)) & set(shown_ids(second))
     assert second.query is None  # a place was asked for: the question doesn't choose what of it is read
     assert second.token_count <= 60
-    assert resolve("Done [2].", state["messages"]).unknown == ()
+    assert resolve("Done [2].", state["messages"], tools=["search", "read_left_out"]).unknown == ()
 
 
 def test_in_the_middleware_it_stays_within_what_is_left_of_the_window() -> None:
@@ -166,12 +188,12 @@ def test_in_the_middleware_it_stays_within_what_is_left_of_the_window() -> None:
     own = ContextAssembler(config=AssemblyConfig(neighbors="unfiltered"), store=memory_store(CORPUS))
     retriever = vector_store(CORPUS).as_retriever(search_kwargs={"k": 1})
     budget = TokenBudget(window=window, system=0, query=0, conversation=0, generation=500, buffer=100)
-    middleware = ContextMiddleware(own, budget=budget, left_out=True)
+    middleware = ContextMiddleware(own, budget=budget, left_out=True, tools=["search"])
     tools = [search(retriever)]
     create_agent(model, tools, middleware=[middleware]).invoke(asked("What? " * 180))
     window_of_prompts = make_context_window(budget, "cl100k_base", [*tools, *middleware.tools], None)
     assert [window_of_prompts.overflow(prompt) <= 0 for prompt in model.prompts] == [True] * 3
-    _, around = contexts_in(model.prompts[-1])
+    _, around = contexts_in(model.prompts[-1], ["search"])
     assert around.token_count < 200
     assert len(shown_ids(around)) > 1
 
@@ -209,12 +231,15 @@ async def test_what_is_around_a_label_obeys_the_filter_of_the_runtime(tenant: st
     vectorstore = vector_store(SHARED)
     retriever = vectorstore.as_retriever(search_kwargs={"k": 1, "filter": condition(tenant)})
     middleware = ContextMiddleware(
-        shared_assembler(vectorstore), filter=lambda runtime: condition(runtime.context.tenant), left_out=True
+        shared_assembler(vectorstore),
+        filter=lambda runtime: condition(runtime.context.tenant),
+        left_out=True,
+        tools=["search"],
     )
     model = Scripted(calls(f"the {WORDS[4]}"), call(label="1"), AIMessage("Done."))
     agent = create_agent(model, [search(retriever)], middleware=[middleware], context_schema=User)
     state = await agent.ainvoke(asked("?"), context=User(tenant))
-    _, around = contexts_in(state["messages"])
+    _, around = contexts_in(state["messages"], ["search"])
     assert len(shown_ids(around)) > 3
     assert {name.partition("-")[0] for name in shown_ids(around)} == {tenant}
 
@@ -238,3 +263,91 @@ def test_without_a_filter_what_is_around_a_label_agrees_with_it() -> None:
     with pytest.warns(FilterNotSeenWarning):
         message = left_out_tool(context, assembler=shared_assembler(vectorstore)).invoke(call(label="1").tool_calls[0])
     assert {name.partition("-")[0] for name in shown_ids(Context.from_dict(message.artifact))} == {"ours"}
+
+
+# What was kept is never shown as it was kept
+
+
+@pytest.mark.parametrize("has_middleware", [False, True])
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_a_role_that_changes_inside_a_thread_changes_what_is_read(has_middleware: bool, awaited: bool) -> None:
+    vectorstore = vector_store(SHARED)
+    own = shared_assembler(vectorstore)
+    role = {"tenant": "ours"}
+    if has_middleware:
+        middleware = [ContextMiddleware(own, filter=lambda _: condition(role["tenant"]), left_out=True)]
+        tools: list[Any] = []
+    else:
+        configurable = own.configurable_fields(filter=ConfigurableField(id="filter"))
+        middleware, tools = [], [left_out_tool(assembler=configurable)]
+    retriever = vectorstore.as_retriever(search_kwargs={"k": 9, "filter": condition("ours")})
+    first = context_tool(retriever, "search", "Searches.", assembler=ContextAssembler(config=FIRST))
+    turns = [calls(WORDS[0]), AIMessage("So.")]
+    for _ in range(2):
+        turns += [call(document="A"), call(label="1"), call(), AIMessage("So.")]
+    agent = create_agent(Scripted(*turns), [first, *tools], middleware=middleware, checkpointer=InMemorySaver())
+
+    async def run() -> list[str]:
+        thread: Any = {"configurable": {"thread_id": "1", "filter": condition(role["tenant"])}}
+        state = await agent.ainvoke(asked("?"), thread) if awaited else agent.invoke(asked("?"), thread)
+        return [message.text for message in tool_messages(state["messages"])]
+
+    await run()
+    role["tenant"] = "theirs"
+    forbidden = (await run())[1:]
+    assert not any("ours:" in text or "A.pdf" in text for text in forbidden)
+    assert forbidden == ["Nothing that was left out matches."] * 3
+    role["tenant"] = "ours"
+    allowed = (await run())[4:]
+    assert "ours:" in allowed[0]
+    assert "A.pdf" in allowed[0]
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_a_chunk_that_was_deleted_is_neither_shown_nor_listed(awaited: bool) -> None:
+    vectorstore = vector_store(CORPUS)
+    config = AssemblyConfig(neighbors="unfiltered", window=0)
+    own = ContextAssembler(config=config, store=VectorStoreNeighbors(vectorstore))
+    retriever = vectorstore.as_retriever(
+        search_kwargs={"k": 9, "filter": lambda one: one.metadata["source"] == "A.pdf"}
+    )
+    first = context_tool(retriever, "search", "Searches.", assembler=ContextAssembler(config=FIRST))
+    model = Scripted(calls(WORDS[0]), AIMessage("So."), call(document="A"), call(), AIMessage("So."))
+    agent = create_agent(model, [first, left_out_tool(assembler=own)], checkpointer=InMemorySaver())
+
+    async def run() -> list[Any]:
+        state = await agent.ainvoke(asked("?"), THREAD) if awaited else agent.invoke(asked("?"), THREAD)
+        return tool_messages(state["messages"])
+
+    await run()
+    kept = [one for one in CORPUS if one.id == "A#8"]
+    vectorstore.delete([one.id for one in CORPUS])
+    vectorstore.add_documents([kept[0].model_copy(update={"page_content": "It was written anew."})])
+    _, found, listed = await run()
+    assert found.text == "[1] Source: A.pdf\nIt was written anew."
+    assert listed.text == "Nothing that was left out matches."  # it has been read since
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_a_store_that_fails_shows_nothing_and_says_so(awaited: bool) -> None:
+    class Down:
+        def fetch(self, refs: Any) -> Any:
+            raise ConnectionError("no route")
+
+    tool = left_out_tool(first_context(), assembler=ContextAssembler(store=Down()))
+    request = call(words=WORDS[8]).tool_calls[0]
+    message = await tool.ainvoke(request) if awaited else tool.invoke(request)
+    assert message.text == "What was left out can't be read at the moment."
+    found = Context.from_dict(message.artifact)
+    assert (found.text, found.hits) == ("", ())
+    assert "store: nothing read of what was left out (ConnectionError: no route)" in found.trace.notes
+    strict = ContextAssembler(store=Down(), config=AssemblyConfig(on_store_error="raise"))
+    with pytest.raises(StoreError, match="what was left out could not be read: ConnectionError"):
+        left_out_tool(first_context(), assembler=strict).invoke(request)
+
+
+@pytest.mark.parametrize("wanted", [{}, {"document": "A"}])
+def test_neighbors_that_have_to_be_filtered_need_a_filter_here_too(wanted: dict[str, str]) -> None:
+    tool = left_out_tool(first_context(), assembler=assembler(neighbors="filtered"))
+    with pytest.raises(ConfigError, match="neighbors='filtered' needs the filter of the search"):
+        tool.invoke(wanted)

@@ -210,7 +210,9 @@ def test_a_retriever_with_retry_in_an_agents_tool(is_async: bool) -> None:
         return "\n".join(each.page_content for each in retriever.invoke(query))  # the caller
 
     made = agent(
-        Scripted(calls("a"), AIMessage("b"), calls("c"), AIMessage("d")), search, middleware=ContextMiddleware()
+        Scripted(calls("a"), AIMessage("b"), calls("c"), AIMessage("d")),
+        search,
+        middleware=ContextMiddleware(tools=["search"]),
     )
     with issued() as seen:
         for question in ("one", "two"):

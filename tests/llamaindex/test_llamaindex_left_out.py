@@ -28,6 +28,12 @@ FIRST = AssemblyConfig(granularity="chunk", max_tokens=60)
 OPEN = AssemblyConfig(neighbors="unfiltered", max_tokens=200)
 
 
+def own_tool(context: Any, chunks: Any = None, **settings: Any) -> Any:
+    store = MemoryStore(CHUNKS if chunks is None else chunks)
+    settings = {"neighbors": "unfiltered", "config": AssemblyConfig(window=0), **settings}
+    return left_out_tool(context, postprocessor=ContextAssemblyPostprocessor(store=store, **settings))
+
+
 def chunk(tenant: str, index: int) -> Chunk:
     metadata = {"source": "valley.pdf", "page": index + 1, "tenant": tenant, "document_id": "A", "chunk_index": index}
     return Chunk(f"{tenant}-{index}", "A", f"{tenant}: {TEXTS[index]}", index, metadata=metadata)
@@ -57,7 +63,7 @@ async def test_both_frameworks_give_the_same_text(wanted: dict[str, Any]) -> Non
 
 
 def test_the_model_may_ask_by_words_document_page_and_label() -> None:
-    described = left_out_tool(CONTEXT).metadata.to_openai_tool()["function"]
+    described = own_tool(CONTEXT).metadata.to_openai_tool()["function"]
     assert described["name"] == "read_left_out"
     assert {name: "description" in one for name, one in described["parameters"]["properties"].items()} == {
         "words": True,
@@ -73,11 +79,12 @@ def test_documents_keep_their_labels_and_new_ones_count_on() -> None:
         for name in ("loom", "wool")
     ]
     context = assemble([Hit(CHUNKS[4]), Hit(CHUNKS[6]), *others], AssemblyConfig(granularity="chunk", max_tokens=25))
-    tool = left_out_tool(context)
+    stored = [*CHUNKS, *(one.chunk for one in others)]
+    tool = own_tool(context, stored)
     texts = [tool.call(document=name).content for name in ("valley", "loom", "wool")]
     assert [text[:3] for text in (context.text, *texts)] == ["[1]", "[1]", "[2]", "[3]"]
     labels = Labels(8)
-    own = left_out_tool(context, postprocessor=ContextAssemblyPostprocessor(conversation=Conversation(labels=labels)))
+    own = own_tool(context, stored, conversation=Conversation(labels=labels))
     assert own.call(document="loom").content.startswith("[8] ")
 
 
@@ -98,7 +105,7 @@ async def test_an_agent_cites_what_it_asked_for() -> None:
         return ChatMessage(role="assistant", blocks=[call])
 
     llm = MockFunctionCallingLLM(response_generator=respond, is_chat_model=True)
-    agent: Any = FunctionAgent(tools=[left_out_tool(CONTEXT)], llm=llm, streaming=False)
+    agent: Any = FunctionAgent(tools=[own_tool(CONTEXT)], llm=llm, streaming=False)
     output = await agent.run("Who came back?")
     assert output.tool_calls[0].tool_output.content.startswith("[1] Source: valley.pdf, page 7\n")
     assert [(one.label, one.page) for one in resolve(output).citations] == [("1", 7)]
@@ -122,8 +129,35 @@ def test_what_is_around_a_label_obeys_the_filter(tenant: str) -> None:
 
 
 def test_it_takes_the_dict_of_a_context_and_nothing_else() -> None:
-    assert left_out_tool(CONTEXT.to_dict()).call(page="7").content == left_out_tool(CONTEXT).call(page="7").content
+    assert own_tool(CONTEXT.to_dict()).call(page="7").content == own_tool(CONTEXT).call(page="7").content
     with pytest.raises(InputError):
-        left_out_tool({"text": "Drink."})
+        own_tool({"text": "Drink."})
     with pytest.raises(ConfigError, match=r"^postprocessor must be a ContextAssemblyPostprocessor"):
         left_out_tool(CONTEXT, postprocessor=OPEN)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wanted", [{"words": "came back"}, {"document": "valley"}, {"label": "1"}, {}])
+async def test_nothing_is_shown_as_it_was_kept(wanted: dict[str, str]) -> None:
+    theirs = MetadataFilters(filters=[MetadataFilter(key="tenant", value="theirs")])
+    roles = [theirs]
+    forbidden = own_tool(CONTEXT, filter=lambda _: roles[-1])
+    for tool in (forbidden, own_tool(CONTEXT, [])):  # of another tenant, and deleted
+        assert tool.call(**wanted).content == "Nothing that was left out matches."
+        assert (await tool.acall(**wanted)).content == "Nothing that was left out matches."
+    roles.append(MetadataFilters(filters=[MetadataFilter(key="tenant", value="ours")]))
+    assert "valley.pdf" in forbidden.call(**wanted).content
+
+
+async def test_a_store_that_fails_shows_nothing_and_says_so() -> None:
+    class Down:
+        def fetch(self, refs: Any) -> Any:
+            raise ConnectionError("no route")
+
+    tool = left_out_tool(CONTEXT, postprocessor=ContextAssemblyPostprocessor(store=Down()))
+    for output in (tool.call(words="came back"), await tool.acall(words="came back")):
+        assert output.content == "What was left out can't be read at the moment."
+
+
+def test_without_a_store_to_ask_by_id_there_is_no_tool() -> None:
+    with pytest.raises(ConfigError, match=r"finds chunks by their ids.*ContextAssemblyPostprocessor\(docstore"):
+        left_out_tool(CONTEXT, postprocessor=ContextAssemblyPostprocessor())

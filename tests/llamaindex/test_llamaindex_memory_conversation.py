@@ -15,6 +15,7 @@ from llama_index.core.chat_engine import CondensePlusContextChatEngine
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.memory import ChatMemoryBuffer, Memory
 from llama_index.core.schema import NodeWithScore
+from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.tools import RetrieverTool
 
 from ctxassembly import AssemblyConfig, Conversation, MemoryIndex, RetrievalConfig, assemble
@@ -135,7 +136,7 @@ def test_an_event_says_what_has_left_the_memory(instruments: Any) -> None:
     postprocessor.context(found(1))
     ((messages, tokens),) = left(instruments)
     assert messages == 2
-    text = " ".join(one.text[slice(*source.span)] for one in (first, second) for source in one.provenance)
+    text = " ".join(one.text for one in (first, second))
     assert tokens == pytest.approx(len(memory.tokenizer_fn(text)), abs=2)
 
 
@@ -320,7 +321,11 @@ async def test_the_tool_for_what_was_left_out_takes_part() -> None:
     context = ContextAssemblyPostprocessor(
         config=AssemblyConfig(max_tokens=30, granularity="chunk"), conversation=postprocessor.conversation
     ).context(found(0, 1, 2))
-    tool = left_out_tool(context, postprocessor=postprocessor)
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(NODES)
+    config = AssemblyConfig(window=0)
+    own = ContextAssemblyPostprocessor(config=config, docstore=docstore, conversation=postprocessor.conversation)
+    tool = left_out_tool(context, postprocessor=own)
     read = [tool.call(document="weavers").content for _ in range(2)]
     assert TEXTS[0] in context.text
     assert read[0] == f"[1] Source: weavers.pdf\n{TEXTS[1]}\n{TEXTS[2]}"
@@ -363,3 +368,14 @@ def test_a_query_engine_and_a_retriever_take_it() -> None:
         MemoryIndex(chunks), config=RetrievalConfig(strategy="keyword"), postprocessor=postprocessor
     )
     assert retriever.context("looms in the attics").text == GIVEN_ABOVE
+
+
+def test_a_page_that_quotes_a_context_is_no_context() -> None:
+    """The context has left the memory; another tool's page, and an answer, have all of its text."""
+    memory = buffer()
+    postprocessor = conversing(memory)
+    first = postprocessor.context(found(0))
+    memory.put(tool_message(first.text))
+    assert postprocessor.context(found(0)).text == GIVEN_ABOVE
+    memory.set([tool_message(f"{first.text}\nThat is wrong."), ChatMessage(role="assistant", content=first.text)])
+    assert postprocessor.context(found(0)).text == first.text

@@ -59,6 +59,7 @@ async def prompts_of(runs: list[list[Any]], memory: ChatMemoryBuffer) -> list[li
     postprocessor = ContextAssemblyPostprocessor(config=SMALL, conversation=MemoryConversation(memory))
     first = postprocessor.context(await INDEX.as_retriever(similarity_top_k=4).aretrieve(TEXTS[0]), TEXTS[0])
     memory.put(ChatMessage(role="user", content=first.text))
+    own = ContextAssemblyPostprocessor(config=SMALL, conversation=postprocessor.conversation, docstore=INDEX.docstore)
     search = RetrieverTool.from_defaults(
         INDEX.as_retriever(similarity_top_k=4),
         node_postprocessors=[postprocessor],
@@ -66,7 +67,7 @@ async def prompts_of(runs: list[list[Any]], memory: ChatMemoryBuffer) -> list[li
         description="Searches.",
     )
     agent: Any = FunctionAgent(
-        tools=[search, left_out_tool(first, postprocessor=postprocessor)],
+        tools=[search, left_out_tool(first, postprocessor=own)],
         llm=MockFunctionCallingLLM(response_generator=respond, is_chat_model=True),
         streaming=False,
     )

@@ -62,6 +62,18 @@ class Services:
     """True if a callback observes the stages."""
 
 
+def check_filtered(config: AssemblyConfig, holds_filter: bool | None) -> None:
+    """Check that a store applies the filter of the call, as its `holds_filter` says, if the config asks for that.
+
+    Raises:
+        ConfigError: it doesn't.
+    """
+    if config.neighbors == "filtered" and not holds_filter:
+        needs = "neighbors='filtered' needs the filter of the search"
+        remedy = "pass filter=, or a store with that filter, or write neighbors='auto'"
+        raise ConfigError.worded("neighbors", f"{needs}: {remedy}")
+
+
 def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, str | None]:
     """Return the settings in force and the query.
 
@@ -81,10 +93,8 @@ def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, 
         config = replace(config, **_DISABLED_SETTINGS)
     if config.compress == "llm" and not services.can_compress:
         raise ConfigError.missing("llm", "compress='llm'", "a language model", "compress='extractive'")
-    if config.neighbors == "filtered" and store is not None and not store.holds_filter:
-        needs = "neighbors='filtered' needs the filter of the search"
-        remedy = "pass filter=, or a store with that filter, or write neighbors='auto'"
-        raise ConfigError.worded("neighbors", f"{needs}: {remedy}")
+    if store is not None:
+        check_filtered(config, store.holds_filter)
     given_conversation(call.conversation)
     # A subclass of str may change how its text is read; the text itself is asked for.
     return config, query if query is None else str.__str__(query)

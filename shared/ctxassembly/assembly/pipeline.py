@@ -126,7 +126,14 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     decisions = make_decisions(all_candidates, admitted.empty, lineage, rendered, unsent.labels, query)
     trace = _build_trace(admitted, rendered, decisions, config, log)
     context = _build_context(rendered, trace, query, config, retain_hits(admitted.hits, result.selected))
-    return context if call.conversation is None else _with_earlier(context, call.conversation, unsent, config, counter)
+    if call.conversation is None:
+        return context
+    context = replace(context, earlier_citations=call.conversation.citations)
+    if context.text or not unsent.labels:
+        return context
+    return _with_given_above(
+        context, unsent, _sources_of_copies(all_candidates, lineage, unsent, config), config, counter
+    )
 
 
 def _leave_out_sent(conversation: Conversation, relevance: Relevance) -> tuple[Unsent, Relevance]:
@@ -144,23 +151,31 @@ def _leave_out_sent(conversation: Conversation, relevance: Relevance) -> tuple[U
     return unsent, replace(relevance, candidates=unsent.candidates, config=config, scored=candidates, earlier=earlier)
 
 
-def _with_earlier(
-    context: Context, conversation: Conversation, unsent: Unsent, config: AssemblyConfig, counter: TokenCounter
-) -> Context:
-    """Return `context` with the citations of `conversation`.
+def _sources_of_copies(
+    candidates: Sequence[Candidate], lineage: Lineage, unsent: Unsent, config: AssemblyConfig
+) -> list[str]:
+    """Return the names of the other documents that have the text of candidates which were left out as sent."""
+    copies, reader = lineage.duplicates(), MetadataReader(config.keys, config.language, for_header=True)
+    pairs = ((copies[one.key][0], one.chunk) for one in candidates if one.key in copies)
+    return [
+        reader.source(chunk)
+        for original, chunk in pairs
+        if original.key in unsent.labels and original.chunk.document_id != chunk.document_id
+    ]
 
-    If nothing of it is new, its text is a line with the labels that have everything, if that fits.
-    """
-    context = replace(context, earlier_citations=conversation.citations)
-    if context.text or not unsent.labels:
-        return context
-    text = given_above_note(context, unsent.labels.values())
-    tokens = counter.count(text)
-    if tokens > config.token_limit or len(text) > (config.max_characters or len(text)):
-        return context
-    trace = replace(context.trace, token_count=tokens, character_count=len(text))
-    blocks = (Block(text, (0, len(text)), None),)
-    return replace(context, text=text, token_count=tokens, blocks=blocks, trace=trace)
+
+def _with_given_above(
+    context: Context, unsent: Unsent, other_sources: Sequence[str], config: AssemblyConfig, counter: TokenCounter
+) -> Context:
+    """Return the empty `context` with a line that says where everything is, if that fits."""
+    for sources in (other_sources, ()):
+        text = given_above_note(context, unsent.labels.values(), sources)
+        tokens = counter.count(text)
+        if tokens <= config.token_limit and len(text) <= (config.max_characters or len(text)):
+            trace = replace(context.trace, token_count=tokens, character_count=len(text))
+            blocks = (Block(text, (0, len(text)), None),)
+            return replace(context, text=text, token_count=tokens, blocks=blocks, trace=trace)
+    return context
 
 
 def _select_with_labels(

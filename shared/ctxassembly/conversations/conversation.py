@@ -6,17 +6,18 @@ sees. Text that was trimmed, summarized or edited away is in no message, and is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ctxassembly.config.assembly import MAX_FIRST_LABEL
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.conversations.sent import SentContext, merge_citations
+from ctxassembly.conversations.sent import SentContext, check_tools, merge_citations, warn_unread
 from ctxassembly.data.citations import Citation, ContextData
 from ctxassembly.data.validation import check_int, check_type
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.serialization import from_plain, to_plain
+from ctxassembly.serialization import to_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Conversation:
 
     def __post_init__(self) -> None:
         # LangGraph restores an object by calling its class with the saved values: here the values of `to_dict`.
-        if not all(isinstance(one, SentContext) for one in self.sent):
+        if type(self.sent) is not tuple or not all(isinstance(one, SentContext) for one in self.sent):
             object.__setattr__(self, "sent", _load(self.sent))
         check_int("next_label", self.next_label, 1)
         check_int("label_step", self.label_step, 1, 1_000)
@@ -52,24 +53,31 @@ class Conversation:
             raise ConfigError("labels", "a Labels() or None", self.labels)
 
     @classmethod
-    def from_messages(cls, messages: Any) -> Conversation:
+    def from_messages(cls, messages: Any, tools: Collection[str] = ()) -> Conversation:
         """Return the conversation of `messages`: the messages of a LangGraph state, dicts, texts, or contexts.
 
-        Messages carry the contexts that were sent as artifacts. The model still sees the parts of them that are in the
-        text of some message. Labels stay, even if the text of their message is gone.
+        The messages of tools carry contexts as artifacts. They are known by their type, and after a checkpoint by the
+        name of the tool: `tools` are these names, as in `resolve`. The model still sees a context that is whole in its
+        own message, or in one of the system or the user. Labels stay, even if the text of their message is gone. A
+        message that can't be read is skipped with a warning.
 
         Raises:
-            InputError: a message carries something else than a context, or documents of one.
+            ConfigError: `tools` is no list of names.
+            InputError: there is something else among `messages`, or a dict that is no context.
         """
         from ctxassembly.conversations.sources import sent_in  # here, so that assembling alone loads no sources
 
-        found = list(sent_in(messages))
-        return cls(tuple(sent for sent, _ in found), 1 + max((last for _, last in found), default=0)).seen_in(messages)
+        found = list(sent_in(messages, check_tools(tools)))
+        sent = tuple(_without_conflicts(sent for sent, _ in found))
+        last_label = min(max((last for _, last in found), default=0), MAX_FIRST_LABEL - 1)
+        return cls(sent, 1 + last_label).seen_in(messages, tools)
 
-    def seen_in(self, messages: Any) -> Conversation:
-        """Return the conversation without the text that is in none of `messages` any more. Its labels stay."""
-        texts = [*_texts(messages)]
-        return replace(self, sent=tuple(one.seen_in(texts) for one in self.sent))
+    def seen_in(self, messages: Any, tools: Collection[str] = ()) -> Conversation:
+        """Return the conversation without the text of contexts that `messages` no longer show. Its labels stay."""
+        from ctxassembly.conversations.sources import shown_in
+
+        shown = shown_in(messages, tools)
+        return replace(self, sent=tuple(one if shown.has(one) else one.without_text() for one in self.sent))
 
     def after(self, context: ContextData) -> Conversation:
         """Return the conversation after `context` was sent.
@@ -143,22 +151,18 @@ def given_conversation(given: Conversation | None) -> Conversation | None:
 
 def _load(sent: Any) -> tuple[SentContext, ...]:
     try:
-        loaded: tuple[SentContext, ...] = from_plain(tuple[SentContext, ...], sent)
+        return tuple(one if isinstance(one, SentContext) else SentContext.from_dict(one) for one in sent)
     except Exception as error:  # broken data can raise anything
         raise InputError(f"a conversation must be as to_dict() gave it, got {safe_repr(sent, 80)}") from error
-    return loaded
 
 
-def _texts(message: Any) -> Iterator[str]:
-    """Yield the text of a message, of a context, or of each block of a message's content."""
-    if isinstance(message, str):
-        yield message
-    elif isinstance(message, (list, tuple)):
-        for one in message:
-            yield from _texts(one)
-    else:
-        for name in ("content", "page_content", "text"):
-            value = message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
-            if isinstance(value, (str, list, tuple)):
-                yield from _texts(value)
-                return
+def _without_conflicts(contexts: Iterable[SentContext]) -> Iterator[SentContext]:
+    """Yield `contexts` without those whose label another one has given to another source, and warn of these."""
+    known: dict[str, tuple[str, str]] = {}
+    for sent in contexts:
+        labels = {citation.label: (citation.document_id, citation.source) for citation in sent.citations}
+        if any(known.get(label, source) != source for label, source in labels.items()):
+            warn_unread(f"other sources have its labels {safe_repr([*labels], 80)}")
+        else:
+            known |= labels
+            yield sent

@@ -1,20 +1,23 @@
 """What earlier contexts left out, found for a model that asks: by document, page, label or words.
 
-A context keeps its best hits with their text, whether they had room in it or not. What is around a label isn't kept:
-the chunks of the label are hits again, and the assembly that follows fetches their neighbors, under its own filter.
+A context says which chunks there were, and nothing of it is shown as it was kept: the store is asked for their ids with
+the filter of the call, since a role may have changed inside a conversation, and a chunk may be gone. What is around a
+label are the neighbors of its chunks, which the assembly that follows fetches under the same filter.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.conversations.messages import rehydrate_hits
-from ctxassembly.data.chunks import Chunk, Hit
+from ctxassembly.conversations.messages import MAX_NAME_CHARS, MAX_NAMED_SOURCES, rehydrate_hits
+from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
+from ctxassembly.errors import ConfigError
+from ctxassembly.safe_repr import describe_error
 from ctxassembly.text.words import TermQuery, normalize
 from ctxassembly.text.words import words as words_of
 from ctxassembly.wording.formats import Heading, reference_text
@@ -25,10 +28,6 @@ from ctxassembly.wording.unicode import one_line
 
 WIDEST_WINDOW = 3
 """The widest `AssemblyConfig.window`."""
-MAX_NAMED_SOURCES = 10
-"""Most sources that a reply names."""
-MAX_NAME_CHARS = 100
-"""Most characters of the name and the pages of one source in a reply."""
 TOOL_NAME = "read_left_out"
 TOOL_DESCRIPTION = (
     "Reads what the search found and the context had no room for, or the text around a source: by the words to look "
@@ -52,6 +51,8 @@ class LeftOut(NamedTuple):
     """A sentence for the model, for a request that finds nothing new."""
     is_around: bool = False
     """True for the text around a label."""
+    note: str = ""
+    """A line for the trace if the store has failed."""
 
     def config(self, config: AssemblyConfig) -> AssemblyConfig:
         """Return the config for the assembly of these hits: text around a label comes from the widest window."""
@@ -62,8 +63,24 @@ class LeftOut(NamedTuple):
         return bool(context.citations or (context.text and not self.is_around))
 
 
+def check_store_of_left_out(store: object, remedy: str) -> None:
+    """Check that what was left out can be read again: nothing is shown as a context has kept it.
+
+    Raises:
+        ConfigError: there is no store, or none that finds chunks by their ids.
+    """
+    if store is None or getattr(store, "finds_ids", True) is not True:
+        raise ConfigError("store", "a store that finds chunks by their ids", store, f": write {remedy}")
+
+
+def left_out_refs(contexts: Sequence[Context]) -> tuple[ChunkRef, ...]:
+    """Return references to the chunks that `contexts` name, for the store, which has their text."""
+    return tuple(dict.fromkeys(ChunkRef(hit.chunk.lookup_id, chunk_id=hit.chunk.id) for hit in _kept_hits(contexts)))
+
+
 def find_left_out(
     contexts: Sequence[Context],
+    stored: Iterable[Chunk],
     *,
     dropped: Sequence[Context] = (),
     words: str | None = None,
@@ -71,19 +88,20 @@ def find_left_out(
     page: str | None = None,
     label: str | None = None,
 ) -> LeftOut:
-    """Return the hits of `contexts` that the model hasn't read whole and that match all that is asked for.
+    """Return the chunks among `stored` that the model hasn't read whole and that match all that is asked for.
 
-    >>> from ctxassembly import AssemblyConfig, Chunk, assemble
+    >>> from ctxassembly import AssemblyConfig, assemble
     >>> said = {"a.pdf": "Eat nothing for six hours.", "b.pdf": "You may not drive that day."}
-    >>> hits = [Hit(Chunk(name, name, text, metadata={"source": name, "page": 2})) for name, text in said.items()]
-    >>> context = assemble(hits, AssemblyConfig(max_tokens=20))
-    >>> [hit.chunk.text for hit in find_left_out([context], words="drive").hits]
+    >>> stored = [Chunk(name, name, text, metadata={"source": name, "page": 2}) for name, text in said.items()]
+    >>> context = assemble([Hit(chunk) for chunk in stored], AssemblyConfig(max_tokens=20))
+    >>> [hit.chunk.text for hit in find_left_out([context], stored, words="drive").hits]
     ['You may not drive that day.']
-    >>> print(find_left_out([context], document="c.pdf").reply)
+    >>> print(find_left_out([context], stored, document="c.pdf").reply)
     Nothing that was left out matches. Left out and available: b.pdf, page 2
 
     Args:
         contexts: the contexts that the model has read, in order.
+        stored: what the store has under `left_out_refs` of all contexts, and the filter of the call lets pass.
         dropped: contexts whose text the model no longer sees, so that all of them counts as left out.
         words: any of these words, in any form.
         document: a document's id, file, title or URL, or a part of one.
@@ -93,18 +111,21 @@ def find_left_out(
     known = (*contexts, *dropped)
     if not known:
         return LeftOut(reply=language_of("en").nothing_left_out)
-    seen = frozenset(_name(chunk) for context in contexts for chunk in _whole_chunks(context))
+    by_place = {_place(chunk): chunk for chunk in stored}
+    seen = {_name(chunk) for context in contexts for chunk in _whole_chunks(context)}
     unseen: dict[tuple[str, str], Hit] = {}
-    for hit in (hit for context in reversed(known) for hit in _hits_with_text(context)):
-        if _name(hit.chunk) not in seen:
-            unseen.setdefault(_name(hit.chunk), hit)
+    for hit in _kept_hits(known):
+        place = _place(hit.chunk)
+        if place in by_place and _name(by_place[place]) not in seen:
+            unseen.setdefault(place, Hit(by_place[place], hit.score))
     last = known[-1]
     reader = MetadataReader(last.keys, last.language, for_header=True)
     available = _list_sources([hit.chunk for hit in unseen.values()], reader, last)
     nothing = language_of(last.language).nothing_left_out
     if not (words or document or page or label):
         return LeftOut(reply=available or nothing)
-    labeled = [chunk for context in known for chunk in _chunks_of_label(context, label or "")]
+    places = [_place(chunk) for context in known for chunk in _chunks_of_label(context, label or "")]
+    labeled = [by_place[place] for place in dict.fromkeys(places) if place in by_place]
     documents = {chunk.document_id for chunk in labeled}
     is_wanted = _word_condition(words) if words else None
     found = [
@@ -123,6 +144,18 @@ def find_left_out(
     return LeftOut(tuple(found), words or None, reply, is_around)
 
 
+def unreadable(contexts: Sequence[Context], error: Exception) -> LeftOut:
+    """Return the reply if the store fails."""
+    return LeftOut(
+        reply=language_of(contexts[-1].language).left_out_unreadable,
+        note=f"store: nothing read of what was left out ({describe_error(error)})",
+    )
+
+
+def _place(chunk: Chunk) -> tuple[str, str]:
+    return chunk.lookup_id, chunk.id
+
+
 def _name(chunk: Chunk) -> tuple[str, str]:
     """Return the identity of `chunk` without its document, which an assembly may have given another name."""
     return chunk.identity[1:]
@@ -139,12 +172,11 @@ def _whole_chunks(context: Context) -> Iterator[Chunk]:
             yield piece.candidate.chunk
 
 
-def _hits_with_text(context: Context) -> Iterator[Hit]:
-    """Yield the hits that `context` has with their whole text, then the neighbors in it."""
-    for hit in context.hits:
-        if hit.characters == len(hit.chunk.text) and hit.chunk.text.strip():
-            yield Hit(hit.chunk, hit.score)
-    yield from rehydrate_hits(context)
+def _kept_hits(contexts: Sequence[Context]) -> Iterator[Hit]:
+    """Yield what each of `contexts` has kept, the last context first: its hits, then the neighbors in it."""
+    for context in reversed(contexts):
+        yield from (Hit(hit.chunk, hit.score) for hit in context.hits)
+        yield from rehydrate_hits(context)
 
 
 def _chunks_of_label(context: Context, label: str) -> Iterator[Chunk]:
@@ -153,8 +185,7 @@ def _chunks_of_label(context: Context, label: str) -> Iterator[Chunk]:
     for first, end in (citation.span for citation in context.citations if citation.label == wanted):
         for passage in context.passages:
             if first <= passage.span[0] < end:
-                edges = passage.pieces[0].candidate.chunk, passage.pieces[-1].candidate.chunk
-                yield from {id(chunk): chunk for chunk in edges}.values()
+                yield from (passage.pieces[at].candidate.chunk for at in (0, -1))
 
 
 def _is_near(chunk: Chunk, labeled: Sequence[Chunk]) -> bool:

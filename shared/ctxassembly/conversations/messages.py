@@ -10,7 +10,13 @@ from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Hit
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.languages import language_of
+from ctxassembly.wording.metadata_labels import MetadataReader
 from ctxassembly.wording.sanitize import sanitize_line
+
+MAX_NAMED_SOURCES = 10
+"""Most sources that one line names."""
+MAX_NAME_CHARS = 100
+"""Most characters of the name of one source, with its pages, in a line."""
 
 
 def rehydrate_hits(context: Context) -> list[Hit]:
@@ -46,19 +52,31 @@ def see_above_note(context: Context, hits: Iterable[Hit]) -> str:
     """
     representative_of = {one.chunk_id: one.because_of for one in context.trace.decisions if one.because_of}
     sent_as = {one.chunk_id: one.sent_as for one in context.trace.decisions if one.sent_as is not None}
+    reader = MetadataReader(context.keys, context.language, for_header=True)
     labels_above: set[str] = set()
+    other_sources: list[str] = []
     for chunk in (hit.chunk for hit in hits):
         own = {citation.label for citation in context.citations if context.cites(citation, chunk)}
         representative = representative_of.get(chunk.id)
-        labels_above |= own or {one.label for one in context.citations if representative in one.chunk_ids}
+        copied = [one for one in context.citations if representative in one.chunk_ids and not own]
+        labels_above |= own or {one.label for one in copied}
         labels_above |= {sent_as[chunk.id]} if chunk.id in sent_as else set()
-    return given_above_note(context, labels_above)
+        if copied and chunk.document_id not in {one.document_id for one in copied}:
+            other_sources.append(reader.source(chunk))
+    return given_above_note(context, labels_above, other_sources)
 
 
-def given_above_note(context: Context, labels: Iterable[str]) -> str:
-    """Return a sentence saying that what was found is given above, under `labels`."""
+def given_above_note(context: Context, labels: Iterable[str], other_sources: Iterable[str] = ()) -> str:
+    """Return a line saying that what was found is given above, under `labels`, and which other sources have it, too."""
+    language = language_of(context.language)
+    names = [name for name in dict.fromkeys(other_sources) if name != language.unknown]
     shown = _format_labels(context, sorted(set(labels), key=int))
-    return language_of(context.language).given_above.format(f" ({shown})" if shown else "")
+    above = language.given_above.format(f" ({shown})" if shown else "")
+    if not names:
+        return above
+    listed = ", ".join(name[:MAX_NAME_CHARS] for name in names[:MAX_NAMED_SOURCES])
+    listed += ", ..." if len(names) > MAX_NAMED_SOURCES else ""
+    return f"{above} {language.same_text_in.format(sanitize_line(listed) if context.sanitized else listed)}"
 
 
 def dropped_sources_note(context: Context) -> str:

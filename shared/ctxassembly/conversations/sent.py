@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from ctxassembly.data.citations import Citation, Source
-from ctxassembly.errors import InputError
+from ctxassembly.data.citations import Citation, Source, check_labels
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
-
-MIN_FOUND_CHARS = 40
-"""The shortest text that is looked for by itself: a shorter one may be in a message by chance."""
+from ctxassembly.serialization import from_plain
+from ctxassembly.user_warnings import warn, with_remedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +20,19 @@ class SentContext:
     text: str
     citations: tuple[Citation, ...]
     provenance: tuple[Source, ...]
-    """The text that the model still sees, ascending."""
+    """The origin of its text, ascending; nothing, like the text, once the model no longer sees it."""
 
-    def seen_in(self, texts: Sequence[str]) -> SentContext:
-        """Return this context with the provenance of which `texts` have the text."""
-        if any(self.text in text for text in texts):
-            return self
-        found = [
-            source
-            for source in self.provenance
-            if source.span[1] - source.span[0] >= MIN_FOUND_CHARS
-            and any(self.text[slice(*source.span)] in text for text in texts)
-        ]
-        return replace(self, text=self.text if found else "", provenance=tuple(found))
+    @classmethod
+    def from_dict(cls, data: Any) -> SentContext:
+        """Return the context whose text, citations and provenance `data` have; its values may raise any error."""
+        citations: tuple[Citation, ...] = from_plain(tuple[Citation, ...], data["citations"])
+        check_labels(citation.label for citation in citations)
+        provenance: tuple[Source, ...] = from_plain(tuple[Source, ...], data["provenance"])
+        return cls(from_plain(str, data["text"]), citations, provenance)
+
+    def without_text(self) -> SentContext:
+        """Return the labels of this context."""
+        return replace(self, text="", provenance=())
 
     def labeled_sources(self) -> Iterator[tuple[str, Source]]:
         """Yield what the model still sees, each with its label."""
@@ -43,6 +43,28 @@ class SentContext:
                 citation = next(citations, None)
             if citation is not None and citation.span[0] <= source.span[0]:
                 yield citation.label, source
+
+
+def check_tools(tools: Any) -> Collection[str]:
+    """Return the names of tools whose results are read.
+
+    Raises:
+        ConfigError: they are something else, such as one text.
+    """
+    if (
+        isinstance(tools, (str, bytes))
+        or not isinstance(tools, Collection)
+        or not all(isinstance(one, str) for one in tools)
+    ):
+        raise ConfigError("tools", "a list of names of tools", tools)
+    return tools
+
+
+def warn_unread(reason: object) -> None:
+    """Warn of a message that is skipped, since nothing in a message may end a conversation."""
+    fact = f"A message can't be read ({' '.join(str(reason).split())})"
+    call = "resolve(answer, messages, tools=['search'])"
+    warn(UserWarning(with_remedy(fact, "It is skipped, and nothing in it is cited", call)))
 
 
 def merge_citations(citations: Sequence[Citation]) -> tuple[Citation, ...]:

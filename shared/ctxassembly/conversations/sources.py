@@ -1,32 +1,50 @@
 """The citations of an answer, and what it was read from: contexts, documents, nodes, messages, and lists of them.
 
-No framework is imported: our documents and nodes are known by the `AssembledBlock` in their metadata.
+No framework is imported: our documents and nodes are known by the `AssembledBlock` in their metadata. In messages only
+results of our own tools and of the tools that the caller names are read; all else in them is data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
-from ctxassembly.context import Context
-from ctxassembly.conversations.sent import SentContext, merge_citations
+from ctxassembly.context import Context, ContextDict
+from ctxassembly.conversations.sent import SentContext, check_tools, merge_citations, warn_unread
 from ctxassembly.data.blocks import block_in
-from ctxassembly.data.citations import Citation, Source
+from ctxassembly.data.citations import MAX_LABEL, Citation, check_labels
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import from_plain
 from ctxassembly.text.words import normalize_wording
+from ctxassembly.user_warnings import WarnOnce, with_remedy
+
+T = TypeVar("T")
+Known = TypeVar("Known")
 
 
 def is_context(value: Any) -> bool:
-    """Return True for a context, and for the dict of one."""
+    """Return True for a context, and for what has the keys of its dict."""
     return isinstance(value, Context) or (isinstance(value, Mapping) and "passages" in value and "trace" in value)
 
 
-def iter_contexts(sources: Any) -> Iterator[Context]:
-    """Yield the contexts in `sources`, in order: a context, its dict, a message with one, or a list of these."""
-    return (Context.from_dict(source) for source in _iter_sources(sources) if is_context(source))
+def is_own_context(value: Any) -> bool:
+    """Return True for a context of ours, and for its dict as `to_dict` gave it, before a checkpoint."""
+    return isinstance(value, (Context, ContextDict))
+
+
+def is_own_result(message: Any, tools: Collection[str]) -> bool:
+    """Return True for the message of a tool that brings a context of ours, or whose name is one of `tools`."""
+    if _role(message) != "tool":
+        return False
+    name = get_field(message, "name")
+    return is_own_context(get_field(message, "artifact")) or (isinstance(name, str) and name in tools)
+
+
+def iter_contexts(sources: Any, tools: Collection[str] = ()) -> Iterator[Context]:
+    """Yield the contexts in `sources`, in order: a context, its dict, a message of `tools` with one, or a list."""
+    return (one for one in _iter_sources(sources, tools, Context.from_dict) if isinstance(one, Context))
 
 
 def get_field(source: Any, name: str) -> Any:
@@ -36,6 +54,9 @@ def get_field(source: Any, name: str) -> Any:
 
 MESSAGE_KEY = "ctxassembly"
 """The key in a message's `additional_kwargs` under which an answer chain keeps the citations of its answer."""
+_ASSISTANT_ROLES = frozenset({"ai", "AIMessageChunk", "assistant", "chatbot", "model"})
+_PROMPT_ROLES = frozenset({"system", "developer", "human", "user"})
+"""Roles of the messages that an application writes."""
 
 
 class KnownSource(NamedTuple):
@@ -49,97 +70,209 @@ class KnownSource(NamedTuple):
     """The last label given, which may be of a citation that isn't here."""
 
 
-def sent_in(sources: Any) -> Iterator[tuple[SentContext, int]]:
+def sent_in(sources: Any, tools: Collection[str]) -> Iterator[tuple[SentContext, int]]:
     """Yield each context in `sources`, given as to `resolve`, with the last label given in it.
 
     Of what isn't a context, only the labels are known. A context's dict is only looked into.
     """
-    for source in _iter_sources(sources):
-        if is_context(source):
-            sent = _sent_context(source)
-            yield sent, max([int(citation.label) for citation in sent.citations], default=0)
-        elif not isinstance(source, str):
-            for known in known_in(source):
-                labels = [known.last_label, *(int(citation.label) for citation in known.citations)]
-                yield SentContext("", tuple(known.citations), ()), max(labels)
+    for source in _iter_sources(sources, tools, _sent_context):
+        if isinstance(source, SentContext):
+            yield source, max([int(citation.label) for citation in source.citations], default=0)
+        elif not isinstance(source, str) and (known := _known_source(source)) is not None:
+            labels = [known.last_label, *(int(citation.label) for citation in known.citations)]
+            yield SentContext("", tuple(known.citations), ()), max(labels)
+
+
+class Shown(NamedTuple):
+    """What messages show of contexts."""
+
+    contexts: frozenset[str]
+    """The texts of the contexts that are whole in their own messages."""
+    prompts: Sequence[str]
+    """The texts that the application wrote, in which it may have put a context."""
+
+    def has(self, sent: SentContext) -> bool:
+        """Return True if a reader of the messages sees all of `sent`."""
+        return sent.text in self.contexts or any(sent.text in text for text in self.prompts)
+
+
+def shown_in(messages: Any, tools: Collection[str]) -> Shown:
+    """Return what `messages`, given as to `resolve`, show of contexts.
+
+    The text of a context counts in the message of its own tool, and in a prompt: a message of the system or the user,
+    or a text. Whatever else quotes it may say that it is wrong.
+    """
+    contexts, prompts = set[str](), list[str]()
+    for message in _flatten(messages):
+        role, artifact = _role(message), get_field(message, "artifact")
+        if is_context(message):
+            contexts.add(str(get_field(message, "text")))
+        elif role in _PROMPT_ROLES or isinstance(message, str):
+            prompts.append("\n".join(_texts(message)))
+        elif role == "tool" and artifact is None:  # LlamaIndex keeps the text alone, which then is all of its message
+            contexts.add("\n".join(_texts(message)).strip())
+        elif is_context(artifact) and is_own_result(message, tools):
+            contexts.update(_whole_in(artifact, [*_texts(message)]))
+    return Shown(frozenset(contexts), prompts)
+
+
+def _whole_in(context: Any, texts: Sequence[str]) -> Iterator[str]:
+    """Yield the text of `context` if `texts`, of its message, have all of it: as it is, or as search results."""
+    text = get_field(context, "text")
+    if not isinstance(text, str) or not text:
+        return
+    if any(text in one for one in texts):
+        yield text
+        return
+    sent = _load_or_warn(_sent_context, context)
+    if sent is not None and sent.provenance:
+        parts = (sent.text[slice(*source.span)].strip() for source in sent.provenance)
+        if all(any(part in one for one in texts) for part in parts):
+            yield text
+
+
+def _texts(message: Any) -> Iterator[str]:
+    """Yield the text of a message, or of each block of its content."""
+    if isinstance(message, str):
+        yield message
+    elif isinstance(message, (list, tuple)):
+        for one in message:
+            yield from _texts(one)
+    else:
+        for name in ("content", "text"):
+            value = get_field(message, name)
+            if isinstance(value, (str, list, tuple)):
+                yield from _texts(value)
+                return
 
 
 def _sent_context(context: Any) -> SentContext:
     if isinstance(context, Context):
         return SentContext(context.text, context.citations, context.provenance)
     try:
-        citations: tuple[Citation, ...] = from_plain(tuple[Citation, ...], context["citations"])
-        provenance: tuple[Source, ...] = from_plain(tuple[Source, ...], context["provenance"])
-        return SentContext(from_plain(str, context["text"]), citations, provenance)
+        return SentContext.from_dict(context)
     except Exception as error:  # broken data can raise anything
         given = safe_repr(dict(context), 80)
         raise InputError(f"a context must be as Context.to_dict() gave it, got {given}") from error
 
 
-def known_in(sources: Any) -> Iterator[KnownSource]:
+def known_in(sources: Any, tools: Collection[str] = ()) -> Iterator[KnownSource]:
     """Return the sources in `sources`, given as to `resolve`, in order.
 
     Raises:
         InputError: there is something else in it.
     """
-    for source in _iter_sources(sources):
-        item = get_field(source, "node") or source
-        metadata = get_field(item, "metadata")
-        if is_context(source):
-            context = Context.from_dict(source)
-            yield KnownSource(context.citations, context.has_labels, [passage.text for passage in context.passages])
-        elif (message_data := _message_data(source)) is not None:
-            yield _source_of_message(message_data)
-        elif isinstance(metadata, Mapping):
-            ours = block_in(metadata)
-            if ours is not None and ours.block.citation is not None:
-                yield KnownSource([ours.block.citation], ours.has_labels, [ours.block.text])
-        elif get_field(source, "content") is None:  # messages without sources are skipped
-            allowed = "contexts, or documents or nodes with their metadata"
-            raise InputError(f"sources must be {allowed}, got {safe_repr(source)}")
+    for source in _iter_sources(sources, tools, Context.from_dict):
+        if isinstance(source, Context):
+            yield KnownSource(source.citations, source.has_labels, [passage.text for passage in source.passages])
+        elif (known := _known_source(source)) is not None:
+            yield known
 
 
-def _iter_sources(sources: Any) -> Iterator[Any]:
-    """Yield the single contexts, messages and documents in `sources`, and whatever else is there, in order."""
-    unwrapped = _unwrap(sources)
-    if not is_context(unwrapped) and _message_data(sources) is not None:
-        yield sources
-    elif isinstance(unwrapped, Sequence) and not isinstance(unwrapped, (str, bytes)):
-        for one in unwrapped:
-            yield from _iter_sources(one)
-    else:
-        yield unwrapped
+def _known_source(source: Any) -> KnownSource | None:
+    """Return what is known of a document or a node; None if it has no citation.
 
-
-def _message_data(source: Any) -> Any:
-    return get_field(get_field(source, "additional_kwargs") or {}, MESSAGE_KEY)
-
-
-def _unwrap(sources: Any) -> Any:
-    """Return the artifact of a LangChain tool message, the nodes of a LlamaIndex response, or `sources` itself.
-
-    The artifacts of other tools, of whatever type, hold no sources.
+    Raises:
+        InputError: it is something else.
     """
-    artifact = getattr(sources, "artifact", None)
-    if artifact is None:
-        nodes = getattr(sources, "source_nodes", None)
-        return sources if nodes is None else nodes
-    if isinstance(artifact, (list, tuple)):
-        return artifact if all(isinstance(get_field(one, "metadata"), Mapping) for one in artifact) else ()
-    return artifact if is_context(artifact) else ()
+    if isinstance(source, KnownSource):
+        return source
+    item = get_field(source, "node") or source
+    metadata = get_field(item, "metadata")
+    if not isinstance(metadata, Mapping):
+        allowed = "contexts, or documents or nodes with their metadata"
+        raise InputError(f"sources must be {allowed}, got {safe_repr(source)}")
+    ours = block_in(metadata)
+    if ours is None or ours.block.citation is None:
+        return None
+    return KnownSource([ours.block.citation], ours.has_labels, [ours.block.text])
+
+
+def _iter_sources(sources: Any, tools: Collection[str], load: Callable[[Any], T]) -> Iterator[Any]:
+    """Yield the contexts in `sources` as `load` gives them, `KnownSource`s of messages, and whatever else is there."""
+    for source in _flatten(sources):
+        if is_context(source):
+            yield load(source)
+        elif get_field(source, "content") is not None:
+            yield from _iter_message(source, tools, load)
+        else:
+            yield source
+
+
+def _flatten(sources: Any) -> Iterator[Any]:
+    """Yield the single contexts, messages and documents in `sources`, and whatever else is there, in order."""
+    nodes = getattr(sources, "source_nodes", None)  # of a LlamaIndex response
+    many = sources if nodes is None else nodes
+    if isinstance(many, Sequence) and not isinstance(many, (str, bytes)):
+        for one in many:
+            yield from _flatten(one)
+    else:
+        yield many
+
+
+def _role(message: Any) -> Any:
+    """Return the role of a message: LangChain's `type`, or the `role` of LlamaIndex and of plain dicts."""
+    names = ("role", "type") if isinstance(message, Mapping) else ("type", "role")
+    role = next(filter(None, (get_field(message, name) for name in names)), None)
+    return getattr(role, "value", role) if isinstance(role, str) else None
+
+
+def _iter_message(message: Any, tools: Collection[str], load: Callable[[Any], T]) -> Iterator[T | KnownSource]:
+    """Yield what a message brings along of ours; what can't be read is skipped with a warning."""
+    role, artifact = _role(message), get_field(message, "artifact")
+    extra = get_field(message, "additional_kwargs")
+    if role in _ASSISTANT_ROLES and isinstance(extra, Mapping) and extra.get(MESSAGE_KEY) is not None:
+        answer = _load_or_warn(_source_of_message, extra[MESSAGE_KEY])
+        yield from () if answer is None else (answer,)
+    elif role != "tool" or artifact is None:
+        return
+    elif isinstance(artifact, (list, tuple)):  # documents and nodes, which are known by their type alone
+        metadata = ((one, get_field(get_field(one, "node") or one, "metadata")) for one in artifact)
+        found = (_known_source(one) for one, data in metadata if isinstance(data, Mapping))
+        yield from (known for known in found if known is not None)
+    elif is_context(artifact) and not is_own_result(message, tools):
+        _warn_unnamed(get_field(message, "name"))
+    elif is_context(artifact):
+        context = _load_or_warn(load, artifact)
+        yield from () if context is None else (context,)
+
+
+def _load_or_warn(load: Callable[[Any], Known], value: Any) -> Known | None:
+    """Return `load(value)`; None, and a warning, if a message holds something else than we wrote."""
+    try:
+        return load(value)
+    except InputError as error:
+        warn_unread(error)
+        return None
+
+
+def _warn_unnamed(name: Any) -> None:
+    given = safe_repr(name, 60)
+    fact, effect = f"The result of the tool {given} looks like a context", "It is skipped, since the tool isn't named"
+    message = with_remedy(fact, effect, f"resolve(answer, messages, tools=[{given}])")
+    _WARNINGS.warn(UserWarning(message), key=message)
+
+
+_WARNINGS = WarnOnce()
 
 
 def _source_of_message(message_data: Any) -> KnownSource:
-    """Return the citations of an answer chain's message."""
+    """Return the citations of an answer chain's message.
+
+    Raises:
+        InputError: an answer chain gave something else.
+    """
     try:
         citations: tuple[Citation, ...] = from_plain(tuple[Citation, ...], message_data["citations"])
-        return KnownSource(citations, has_labels=True, texts=[], last_label=int(message_data["last_label"]))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        last_label = range(MAX_LABEL + 1).index(from_plain(int, message_data["last_label"]))
+        check_labels(citation.label for citation in citations)
+        return KnownSource(citations, has_labels=True, texts=[], last_label=last_label)
+    except Exception as error:  # broken data can raise anything
         given = safe_repr(message_data, 80)
         raise InputError(f"a message's {MESSAGE_KEY!r} must be as the answer chain gave it, got {given}") from error
 
 
-def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
+def resolve(answer: str, sources: Any, mode: Mode = "renumber", tools: Collection[str] = ()) -> Resolved:
     """Return the citations that `answer` uses, and its text with markers renumbered, kept or removed (for speech).
 
     `sources` is a `Context`, the dict that its `to_dict` gave, a document or node that an adapter returned, a
@@ -147,6 +280,9 @@ def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
     `[first, second]`, `documents`, `response`, `state["messages"]`. A context's dict and messages may come from a
     checkpoint. Documents and nodes that no adapter returned, or that were JSON since, hold no citation: they are
     skipped, as a question, a sub-answer and a supplement are.
+
+    A checkpoint doesn't keep the type of what a tool returned: `tools` are the names of the tools whose results are
+    contexts, `tools=["search_documents"]`. The results of all others are data, whatever keys they have.
 
     >>> from ctxassembly import Chunk, Conversation, Hit, Labels, assemble
     >>> conversation = Conversation(labels=Labels())
@@ -156,18 +292,19 @@ def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
     ['after']
 
     Raises:
+        ConfigError: `tools` is no list of names.
         InputError: two sources have the same label, or `sources` has something else in it.
     """
-    return answer_reader(sources, mode).read(answer)
+    return answer_reader(sources, mode, check_tools(tools)).read(answer)
 
 
-def answer_reader(sources: Any, mode: Mode = "keep") -> AnswerReader:
+def answer_reader(sources: Any, mode: Mode = "keep", tools: Collection[str] = ()) -> AnswerReader:
     """Return a reader for a streamed answer over `sources`, which are passed as to `resolve`.
 
     Raises:
         InputError: as `resolve` does.
     """
-    known = list(known_in(sources))
+    known = list(known_in(sources, tools))
     return AnswerReader(
         merge_citations([citation for source in known for citation in source.citations]),
         has_labels=any(source.has_labels for source in known),

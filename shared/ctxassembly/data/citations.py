@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -41,6 +42,20 @@ class Passage:
     def chunk_ids(self) -> tuple[str, ...]:
         """The chunks that it is made of, in order."""
         return tuple(dict.fromkeys(piece.candidate.chunk.id for piece in self.pieces))
+
+
+_LABEL = re.compile("[1-9][0-9]{0,5}")
+MAX_LABEL = 999_999
+
+
+def check_labels(labels: Iterable[str]) -> None:
+    """Check labels that come from data.
+
+    Raises:
+        ValueError: one is no positive number of at most six digits.
+    """
+    if not all(map(_LABEL.fullmatch, labels)):
+        raise ValueError("labels of at most six digits expected")
 
 
 @dataclass(frozen=True, slots=True)

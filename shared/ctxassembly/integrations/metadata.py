@@ -14,6 +14,7 @@ from ctxassembly.answering.answer import Answer
 from ctxassembly.answering.requests import Exchange, Search
 from ctxassembly.cached_property import cached_property
 from ctxassembly.context import Context
+from ctxassembly.conversations.sent import warn_unread
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import as_predicate
@@ -155,14 +156,12 @@ def to_exchanges(messages: Iterable[HistoryMessage]) -> tuple[Exchange, ...]:
     """Return the answered questions, each with its answer and the chunks that it cited.
 
     Several messages of one side in a row are one. Text before the first question, a question still without an
-    answer, and messages without text are left out.
+    answer, and messages without text are left out. What an answer carries that isn't of `answer_payload` is skipped
+    with a warning.
 
     >>> messages = [HistoryMessage(True, "May I eat?"), HistoryMessage(False, "No [1].")]
     >>> [(one.question, one.answer) for one in to_exchanges(messages)]
     [('May I eat?', 'No [1].')]
-
-    Raises:
-        InputError: a message carries something else than `answer_payload` gave.
     """
     found: list[Exchange] = []
     questions: list[str] = []
@@ -202,8 +201,7 @@ def _cited_hits(payload: Any) -> tuple[Hit, ...]:
         return ()
     try:
         hits: tuple[Hit, ...] = from_plain(tuple[Hit, ...], payload["cited"])
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"a message's {MESSAGE_KEY!r} must be as the answer chain gave it, got {safe_repr(payload, 80)}"
-        ) from error
+    except Exception:  # noqa: BLE001 - broken data can raise anything, and no message may end a thread
+        warn_unread(f"its {MESSAGE_KEY!r} must be as the answer chain gave it, got {safe_repr(payload, 80)}")
+        return ()
     return hits

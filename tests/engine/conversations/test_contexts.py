@@ -27,12 +27,12 @@ def test_nothing_else_is_one(given: Any) -> None:
 
 
 def test_contexts_are_found_in_messages_and_lists_in_order() -> None:
-    message = SimpleNamespace(content="read", artifact=SAVED)
-    other = SimpleNamespace(content="13 degrees", artifact={"passages": ["of another tool"]})
-    question = SimpleNamespace(content="May I drink?")
-    assert len(list(iter_contexts([question, message, other, [CONTEXT]]))) == 2
-    assert [last for _, last in sent_in([question, message, other])] == [2]
-    assert [one.label for one in resolve("So [2].", [question, message, other]).citations] == ["2"]
+    message = {"role": "tool", "name": "search", "content": "read", "artifact": SAVED}
+    other = {"role": "tool", "name": "weather", "content": "13 degrees", "artifact": {"passages": ["of another tool"]}}
+    question = {"role": "user", "content": "May I drink?"}
+    assert len(list(iter_contexts([question, message, other, [CONTEXT]], ["search"]))) == 2
+    assert [last for _, last in sent_in([question, message, other], ["search"])] == [2]
+    assert [one.label for one in resolve("So [2].", [question, message, other], tools=["search"]).citations] == ["2"]
 
 
 def test_a_field_is_that_of_an_object_or_of_its_dict() -> None:

@@ -9,6 +9,7 @@ import pickle
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -113,7 +114,7 @@ def test_no_document_says_where_the_sources_are(language: str, format_name: str)
     config = AssemblyConfig(language=language, format=format_name, max_tokens=1_000)
     first = assemble(hits(0, 1), config, conversation=Conversation())
     told = assemble(hits(1), config, conversation=Conversation().after(first)).text
-    note = find_left_out([first], document="no such document").reply
+    note = find_left_out([first], LEAFLET, document="no such document").reply
     chunk = Chunk("f", "F", f"Text.\n{told}\n> {note}\n{told.upper()}\nAs said, {told}")
     context = assemble([Hit(chunk)], config)
     written = f"Text.\n\\{told}\n> \\{note}\n\\{told.upper()}\nAs said, {told}"
@@ -181,10 +182,31 @@ def test_text_that_chunks_share_is_sent_once():
     assert reasons(context)["a#1"] == ("cut", "already sent", "1")
 
 
-def test_the_same_text_of_another_document_is_sent_once():
-    conversation = Conversation().after(assemble(hits(0), WHOLE, conversation=Conversation()))
-    context = assemble([Hit(Chunk("copy", "copy", TEXTS[0]))], WHOLE, conversation=conversation)
-    assert reasons(context)["copy"] == ("dropped", "already sent", "1")
+def test_the_same_text_of_another_document_is_sent_under_that_document():
+    rumor = Chunk("rumor#0", "rumor", TEXTS[0], metadata={"source": "rumor.txt"})
+    guideline = Chunk("guideline#0", "guideline", TEXTS[0], metadata={"source": "WHO guideline.pdf"})
+    conversation = Conversation().after(assemble([Hit(rumor)], WHOLE, conversation=Conversation()))
+    context = assemble([Hit(guideline)], WHOLE, conversation=conversation)
+    assert context.text == f"[2] Source: WHO guideline.pdf\n{TEXTS[0]}"
+    assert assemble([Hit(guideline)], WHOLE, conversation=conversation.after(context)).citations == ()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_line_names_another_document_with_the_same_text(language: Any):
+    """The search finds both: they are one text of two documents, and the better hit's was given."""
+    rumor = Chunk("rumor#0", "rumor", TEXTS[0], metadata={"source": "rumor.txt"})
+    guideline = Chunk("guideline#0", "guideline", TEXTS[0], metadata={"source": "WHO guideline.pdf"})
+    conversation = Conversation().after(assemble([Hit(rumor)], WHOLE, conversation=Conversation()))
+    words = LANGUAGES[language]
+    config = replace(WHOLE, language=language, max_tokens=200)
+    context = assemble([Hit(rumor), Hit(guideline)], config, conversation=conversation)
+    named = words.same_text_in.format("WHO guideline.pdf")
+    assert context.text == f"{words.given_above.format(' ([1])')} {named}"
+    assert context.token_count == count(context.text, "cl100k_base")
+    small = replace(config, max_tokens=context.token_count - 1)
+    assert assemble([Hit(rumor), Hit(guideline)], small, conversation=conversation).text == words.given_above.format(
+        " ([1])"
+    )
 
 
 def test_a_question_asked_again_finds_next_to_nothing_new():
@@ -244,20 +266,16 @@ def test_what_is_seen_follows_from_the_messages():
     conversation = Conversation().after(first)
     user = {"role": "user", "content": [{"type": "text", "text": f"Context:\n{first.text}\n\nQuestion: May I eat?"}]}
     assert conversation.seen_in([user, "No [1]."]) == conversation
-    edited = f"{TEXTS[0]} (the rest was cut)"
-    for messages, seen in (([edited], {"gastro#0"}), (["A summary."], set()), ([], set())):
+    page = {"role": "tool", "name": "web", "content": f"{first.text}\nThis is wrong."}
+    answer = {"role": "assistant", "content": first.text}
+    cut = {"role": "user", "content": first.text[:-1]}
+    for messages in ([page], [answer], [cut], [TEXTS[0]], ["A summary."], []):
         found = conversation.seen_in(messages)
-        assert {one.chunk_id for context in found.sent for one in context.provenance} == seen
+        assert [context.provenance for context in found.sent] == [()]
         assert found.citations == conversation.citations
         assert found.next_label == 2
-    context = assemble(hits(0, 1), WHOLE, conversation=conversation.seen_in([edited]))
-    assert context.text == f"[1] Source: gastro.pdf, page 2\n[1] continues above, page 1\n{TEXTS[1]}"
-
-
-def test_a_short_text_in_a_message_by_chance_is_not_seen():
-    chunk = Chunk("a#0", "a", "Yes.", 0)
-    conversation = Conversation().after(assemble([Hit(chunk)], conversation=Conversation()))
-    assert assemble([Hit(chunk)], conversation=conversation.seen_in(["Yes. I see."])).citations
+    context = assemble(hits(0, 1), WHOLE, conversation=conversation.seen_in([page]))
+    assert context.text == first.text
 
 
 def test_messages_carry_the_conversation():
@@ -284,6 +302,20 @@ def test_labels_of_earlier_contexts_resolve():
     assert [one.document_id for one in resolved.citations] == ["parking", "gastro"]
     assert resolved.unknown == ("3",)
     assert second.resolve("Hm.").unused == second.citations
+
+
+@pytest.mark.parametrize("conversation", [Conversation(), Conversation(next_label=7)])
+def test_an_empty_conversation_comes_back_equal(conversation: Conversation):
+    assert Conversation.from_dict(conversation.to_dict()) == conversation
+    assert Conversation.from_dict(json.loads(json.dumps(conversation.to_dict()))) == conversation
+
+
+@pytest.mark.parametrize("label", ["0", "-1", "1000000", "01", "٣", "Smith2020", "", " 1", 1, None])
+def test_a_label_is_a_positive_number_of_at_most_six_digits(label: Any):
+    saved = Conversation().after(assemble(hits(0), WHOLE, conversation=Conversation())).to_dict()
+    saved["sent"][0]["citations"][0]["label"] = label
+    with pytest.raises(InputError, match="a conversation must be as"):
+        Conversation.from_dict(saved)
 
 
 def test_a_conversation_is_plain_data():

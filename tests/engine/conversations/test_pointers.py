@@ -39,9 +39,12 @@ def test_labels_are_written_as_an_answer_cites_them(form: str, above: str, earli
 
 
 def test_a_copy_stands_under_the_label_of_its_original() -> None:
-    copy = Hit(Chunk("copy", "copy", "The falcon."))
+    """The line names its document, of which nothing else would tell."""
+    copy = Hit(Chunk("copy", "copy", "The falcon.", metadata={"source": "copy.pdf"}))
     context = assemble([*HITS, copy])
-    assert see_above_note(context, [copy]).endswith(" ([1]).")
+    assert see_above_note(context, [copy]).endswith(" ([1]). The same text is in: copy.pdf")
+    unnamed = Hit(Chunk("copy", "copy", "The falcon."))
+    assert see_above_note(assemble([*HITS, unnamed]), [unnamed]).endswith(" ([1]).")
 
 
 def test_what_was_dropped_has_no_label() -> None:

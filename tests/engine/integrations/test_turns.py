@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AnswerChain, Chunk, Conversation, InputError, MemoryIndex, RetrievalConfig, resolve
+from ctxassembly import AnswerChain, Chunk, Conversation, MemoryIndex, RetrievalConfig, resolve
 from ctxassembly.integrations.metadata import HistoryMessage, answer_payload, to_exchanges
 
 INDEX = MemoryIndex(
@@ -26,6 +26,7 @@ class Message:
 
     content: str
     additional_kwargs: dict[str, Any]
+    role: str = "assistant"
 
 
 def answered(text: str = "In the morning [1].", conversation: Conversation | None = None) -> dict[str, Any]:
@@ -80,9 +81,23 @@ def test_citations_are_found_in_the_messages_of_a_conversation() -> None:
     assert resolve("And [3]?", messages).unknown == ("3",)
 
 
-@pytest.mark.parametrize("kept", [{}, {"cited": 3}, {"cited": ["lab#0"]}, "lab#0", 7])
-def test_other_data_under_the_key_are_refused(kept: Any) -> None:
-    with pytest.raises(InputError, match="'ctxassembly' must be as the answer chain gave it"):
-        to_exchanges([HistoryMessage(True, QUESTION), HistoryMessage(False, "So.", kept)])
-    with pytest.raises(InputError, match="'ctxassembly' must be as the answer chain gave it"):
-        resolve("[1]", [Message("So.", {"ctxassembly": kept})])
+LABELED = {"citations": [], "cited": [], "last_label": 1}
+
+
+@pytest.mark.parametrize("kept", [{}, {**LABELED, "cited": 3}, {**LABELED, "cited": ["lab#0"]}, "lab#0", 7])
+def test_other_data_under_the_key_are_skipped(kept: Any) -> None:
+    """No message may end a conversation."""
+    said = [HistoryMessage(True, QUESTION), HistoryMessage(False, "So.", kept)]
+    with pytest.warns(UserWarning, match="'ctxassembly' must be as the answer chain gave it"):
+        assert to_exchanges(said)[0].cited == ()
+
+
+@pytest.mark.parametrize("kept", [{}, {**LABELED, "last_label": -1}, {**LABELED, "last_label": 10**6}, "lab#0", 7])
+def test_other_labels_under_the_key_are_skipped(kept: Any) -> None:
+    with pytest.warns(UserWarning, match="'ctxassembly' must be as the answer chain gave it"):
+        assert resolve("[1]", [Message("So.", {"ctxassembly": kept})]).unknown == ("1",)
+
+
+@pytest.mark.parametrize("role", ["user", "system", "tool"])
+def test_only_the_assistants_messages_carry_an_answer(role: str) -> None:
+    assert resolve("So [1].", [Message("So [1].", {"ctxassembly": answered()}, role)]).unknown == ("1",)

@@ -1,7 +1,8 @@
 """Text of the candidates that the conversation has, left out before anything is chosen: the room is for new text.
 
-Text is compared, not only ids: a chunk of another version, or of another tenant, was not sent. Only candidates of this
-call are looked at, which passed its filter, so nothing else of the conversation is described.
+Text is compared, not only ids: a chunk of another version, or of another tenant, was not sent. Nor was the same text
+under another document, which has yet to be named. Only candidates of this call are looked at, which passed its filter,
+so nothing else of the conversation is described.
 """
 
 from __future__ import annotations
@@ -89,22 +90,22 @@ def known_labels(
 def _sent_text(conversation: Conversation) -> Callable[[Candidate], tuple[list[Span], str]]:
     """Return a function from a candidate to the spans of its text that `conversation` has, and their first label."""
     by_chunk: dict[tuple[str, str], list[tuple[Span, str, str]]] = defaultdict(list)
-    by_text: dict[str, str] = {}
+    by_text: dict[tuple[str, str], str] = {}
     for context in conversation.sent:
         for label, source in context.labeled_sources():
             text = context.text[slice(*source.span)]
             by_chunk[source.document_id, source.chunk_id].append((source.chunk_span, text, label))
-            by_text.setdefault(text.strip(), label)
+            by_text.setdefault((source.document_id, text.strip()), label)
 
     def find(candidate: Candidate) -> tuple[list[Span], str]:
-        text = candidate.chunk.text
+        document_id, text = candidate.chunk.document_id, candidate.chunk.text
         spans: list[Span] = []
         first_label = ""
-        for (start, end), sent, label in by_chunk.get((candidate.chunk.document_id, candidate.chunk.id), ()):
+        for (start, end), sent, label in by_chunk.get((document_id, candidate.chunk.id), ()):
             if text.startswith(sent, start):
                 spans.append((start, end))
                 first_label = first_label or label
-        if not spans and (label := by_text.get(text.strip(), "")):
+        if not spans and (label := by_text.get((document_id, text.strip()), "")):
             return [(0, len(text))], label
         return spans, first_label
 

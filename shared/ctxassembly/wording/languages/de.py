@@ -42,9 +42,11 @@ LANGUAGE = Language(
     concise="Fassen Sie sich kurz.",
     continues_above="{} geht oben weiter",
     given_above="Die gefundenen Quellen stehen oben{}.",
+    same_text_in="Derselbe Text steht in: {}",
     given_earlier="Früher gezeigte Quellen, die ab hier ausgelassen sind: {}",
     nothing_left_out="Nichts von dem, was ausgelassen wurde, passt dazu.",
     left_out_sources="Ausgelassen und abrufbar: {}",
+    left_out_unreadable="Was ausgelassen wurde, kann zurzeit nicht gelesen werden.",
     draft="Bisherige Antwort:",
     refine=(
         "Unten steht eine Antwort aus früheren Teilen des Kontexts. Verbessern Sie sie mit diesem Teil "

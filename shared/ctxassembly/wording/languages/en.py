@@ -42,9 +42,11 @@ LANGUAGE = Language(
     concise="Be concise.",
     continues_above="{} continues above",
     given_above="The sources that were found are given above{}.",
+    same_text_in="The same text is in: {}",
     given_earlier="Sources that were shown earlier and are left out from here on: {}",
     nothing_left_out="Nothing that was left out matches.",
     left_out_sources="Left out and available: {}",
+    left_out_unreadable="What was left out can't be read at the moment.",
     draft="Answer so far:",
     refine=(
         "Below is an answer from earlier parts of the context. Improve it with this part and keep "

@@ -40,9 +40,11 @@ LANGUAGE = Language(
     concise="Responda de forma concisa.",
     continues_above="{} continúa más arriba",
     given_above="Las fuentes encontradas figuran más arriba{}.",
+    same_text_in="El mismo texto figura en: {}",
     given_earlier="Fuentes mostradas antes y omitidas a partir de ahora: {}",
     nothing_left_out="Nada de lo omitido coincide.",
     left_out_sources="Omitido y disponible: {}",
+    left_out_unreadable="Lo omitido no se puede leer en este momento.",
     draft="Respuesta hasta ahora:",
     refine=(
         "Abajo figura una respuesta basada en partes anteriores del contexto. Mejórela con esta parte y "

@@ -40,9 +40,11 @@ LANGUAGE = Language(
     concise="Répondez de façon concise.",
     continues_above="{} continue plus haut",
     given_above="Les sources trouvées figurent ci-dessus{}.",
+    same_text_in="Le même texte figure dans : {}",
     given_earlier="Sources montrées auparavant et omises désormais : {}",
     nothing_left_out="Rien de ce qui a été omis ne correspond.",
     left_out_sources="Omis et disponible : {}",
+    left_out_unreadable="Ce qui a été omis ne peut pas être lu pour le moment.",
     draft="Réponse jusqu'ici :",
     refine=(
         "Une réponse tirée des parties précédentes du contexte figure ci-dessous. Améliorez-la à l'aide "

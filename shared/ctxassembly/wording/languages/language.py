@@ -91,12 +91,16 @@ class Language:
     # In the messages of an agent's tools, with {} for labels.
     given_above: str
     """The answer of a tool whose sources are in the message of another; {} is empty, or labels in brackets."""
+    same_text_in: str
+    """After it, with {} for other documents that have the text."""
     given_earlier: str
     """In place of a context that had to make room."""
     nothing_left_out: str
     """The answer to a request for what was left out, if nothing matches it."""
     left_out_sources: str
     """With {} for the sources of what was left out."""
+    left_out_unreadable: str
+    """The answer if the store fails."""
 
     # In queries: small letters, parted by blanks.
     stop_words: str

@@ -40,9 +40,11 @@ LANGUAGE = Language(
     concise="Wees beknopt.",
     continues_above="{} gaat hierboven verder",
     given_above="De gevonden bronnen staan hierboven{}.",
+    same_text_in="Dezelfde tekst staat in: {}",
     given_earlier="Eerder getoonde bronnen die vanaf hier zijn weggelaten: {}",
     nothing_left_out="Niets van wat is weggelaten komt hiermee overeen.",
     left_out_sources="Weggelaten en op te vragen: {}",
+    left_out_unreadable="Wat is weggelaten kan nu niet worden gelezen.",
     draft="Antwoord tot nu toe:",
     refine=(
         "Hieronder staat een antwoord op grond van eerdere delen van de context. Verbeter het met dit "
