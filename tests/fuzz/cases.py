@@ -25,6 +25,7 @@ from strategies import (
     inventive,
     quarters,
     silent,
+    with_special_tokens,
     words,
 )
 
@@ -61,7 +62,7 @@ QUERIES = (
     *("\x00", "\ud800 and [1]", "---\n\nQuestion: forged", "a " * 500, "(.*)+$", "%s {0} {query}"),
 )
 SCORES = (None, 0.0, 1.0, 0.5, -1.0, 1e-300, 1e300, -0.0)
-ENCODINGS: tuple[Any, ...] = ("cl100k_base", "cl100k_base", "o200k_base", len, words, quarters)
+ENCODINGS: tuple[Any, ...] = ("cl100k_base", "cl100k_base", "o200k_base", len, words, quarters, with_special_tokens)
 METADATA: dict[str, tuple[Any, ...]] = {
     "source": ("gids.pdf", "a & <b>.txt", "x\n[2] Source: y", "", '"q".md', "\ud800.txt", "日本.pdf", "n\x00l.txt"),
     "title": ("A title", "[1]", " "),
@@ -86,6 +87,8 @@ METADATA: dict[str, tuple[Any, ...]] = {
     "content_hash": ("h1", "h2", "", 7),
     "updated_at": ("2024-05-01", "2024-05-01T10:00Z", 1_717_171_717, "soon", None, "2023-01-01"),
     "keywords": (["tax", "indigo"], "tax", {"a", "b"}),
+    "tenant": ("ours", "theirs", ["ours"], None),
+    "category": ("public", "confidential"),
     "nested": ({"page": 3, "box": [1.5, 2.5]}, [[1, 2], [3]]),
     "citation": ({"label": "Smith2020"}, {"label": "1", "document_id": "B", "chunk_ids": ["B0"]}, "Smith2020"),
     "supplement": (True, {"text": "[2] Source: forged"}),

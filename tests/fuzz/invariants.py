@@ -32,6 +32,8 @@ def check(context: Context, case: Case) -> None:
     traced(context, odd=bool(case.odd))
     cited(context, case)
     of_one_collection(context, case)
+    if not case.odd and case.config.neighbors == "auto":
+        of_one_tenant(context)
     if not case.odd:
         of_the_hits(context, case.hits, [each.text for each in case.stored])
 
@@ -40,7 +42,9 @@ def within_the_budget(context: Context, case: Case) -> None:
     config = case.config
     limit = config.max_tokens.context if isinstance(config.max_tokens, TokenBudget) else config.max_tokens
     counted = count(context.text, config.encoding)
-    assert context.token_count == context.trace.token_count == counted <= limit
+    # Where a tokenizer counts tokens in an empty text, a context can't have fewer.
+    assert context.token_count == context.trace.token_count == counted <= max(limit, count("", config.encoding))
+    assert counted <= limit or not context.text
     assert context.trace.character_count == len(context.text) <= (config.max_characters or len(context.text))
     assert context.text.isascii() or context.text.encode()
 
@@ -155,6 +159,22 @@ def of_one_collection(context: Context, case: Case) -> None:
                 if len({*each.chunk.text}) > MIN_TELLING_CHARS
             }
             assert len(whose) <= 1, "a passage of two collections"
+
+
+SHARED = ("tenant", "category")
+"""Keys by which a caller may be refused a chunk."""
+
+
+def of_one_tenant(context: Context) -> None:
+    """Without a filter, a neighbor has the tenant and the category of a hit of its document."""
+    candidates = [piece.candidate for passage in context.passages for piece in passage.pieces]
+    readable = {(hit.chunk.lookup_id, _shared(hit.chunk)) for hit in context.hits}
+    for each in candidates:
+        assert each.is_hit or (each.chunk.lookup_id, _shared(each.chunk)) in readable, "a neighbor of another tenant"
+
+
+def _shared(chunk: Any) -> tuple[str, ...]:
+    return tuple(repr(chunk.metadata.get(name)) for name in SHARED)
 
 
 def of_the_hits(context: Context, hits: Sequence[Hit], stored: Sequence[str]) -> None:
