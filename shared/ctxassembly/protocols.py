@@ -290,7 +290,7 @@ class EnrichmentTable(Protocol):
         """Return the documents of the index, in the order of their ids.
 
         Chunks are of one document if they have its id and agree on every metadata key on which neighbors have to agree:
-        all but those of places in a document, and `varying_keys`.
+        all except places in a document and `varying_keys`.
         """
 
     def read(self, outline: Outline) -> StoredDocument:

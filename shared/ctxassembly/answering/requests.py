@@ -132,7 +132,7 @@ class StoredChunks:
 
     chunks: tuple[Chunk, ...]
     may_be_read: bool
-    """True if they have passed a told filter, or could have been found by the search of this call."""
+    """True if they have passed a filter that was given, or could have been found by the search of this call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,8 +166,7 @@ def _previous_sources(
 ) -> Generator[FetchCited, StoredChunks | None, tuple[Hit, ...]]:
     """Return the chunks cited last that this call may read, if the question depends on the conversation.
 
-    They are as the store has them now. Like neighbors, where nobody has told a filter that the search may have, they
-    have to agree with a hit of their document.
+    They are as the store has them now. Without a filter they must agree with a hit of their document, as neighbors do.
     """
     if not (found and understanding.rewritten and call.history and (cited := call.history[-1].cited)):
         return ()

@@ -56,8 +56,8 @@ class EnrichmentConfig:
     `Boost("recent", 1.2, half_life_days=365, date_key="date")`."""
     varying_keys: tuple[str, ...] = ()
     """Metadata keys whose values differ within a document, and say nothing of who may read it. Chunks that differ in
-    any other key but those of places (`page`, `chunk_index`, `section`) are documents of their own, as a tenant's are:
-    the estimate names the keys that split documents."""
+    another key, except the name of a place (`page`, `chunk_index`, `section`), are separate documents, as a tenant's
+    are: the estimate names the keys that split documents."""
     concurrency: Annotated[int, Range(1, 64)] = 8  # half of the threads: each waits for the database and the model
     """The documents that are under way at the same time, 1 to 64."""
 

@@ -247,7 +247,7 @@ def _check_tenants(make_index: MakeIndex) -> None:
 
 
 def _check_near_words(make_index: MakeIndex) -> None:
-    """Words near a misspelt one are those of chunks that pass the filter."""
+    """Words near a misspelt one come from chunks that pass the filter."""
     texts = {
         "acme": ("Ferritin and kinderepilepsie.", "Ferritine o'brien\\\\x."),
         "globex": ("Ferritinlayoff, kinderepilepsiecentrum.", "Ferritin o'briennn."),
