@@ -47,18 +47,17 @@ test-all: check docs .venv/semantic .venv/bench .venv/browser .venv/notebooks .v
 	$(BIN)/python -m pytest -m bench  # by themselves: they compare times
 	@$(MAKE) --no-print-directory release
 
-# Servers that the environment names are used as they are. Else both are started in Docker, and removed after it.
+# A server that the environment names is used as it is. Else one is started in Docker, and removed after it.
 ENGINES := docker compose --file tests/stores/engines.yml
-TEST_ENGINES := $(BIN)/python -m pytest -m "" tests/stores/test_engine_servers.py $(wildcard tests/stores/test_milvus*.py)
-test-engines: .venv/test  ## run the cases of an index on servers: those at CTXASSEMBLY_QDRANT_URL and CTXASSEMBLY_MILVUS_URI, else two in Docker
-	@if [ -n "$$CTXASSEMBLY_QDRANT_URL$$CTXASSEMBLY_MILVUS_URI" ]; then \
+TEST_ENGINES := $(BIN)/python -m pytest -m "" tests/stores/test_engine_servers.py
+test-engines: .venv/test  ## run the cases of an index on a server: the one at CTXASSEMBLY_QDRANT_URL, else one in Docker
+	@if [ -n "$$CTXASSEMBLY_QDRANT_URL" ]; then \
 	  exec $(TEST_ENGINES); \
 	elif ! $(ENGINES) ps > /dev/null 2>&1; then \
-	  echo 'make test-engines needs Docker with compose, or CTXASSEMBLY_QDRANT_URL or CTXASSEMBLY_MILVUS_URI'; exit 1; \
+	  echo 'make test-engines needs Docker with compose, or CTXASSEMBLY_QDRANT_URL'; exit 1; \
 	fi; \
 	trap '$(ENGINES) down --volumes' EXIT; \
-	$(ENGINES) up --detach --wait && CTXASSEMBLY_QDRANT_URL=http://localhost:6333 \
-	  CTXASSEMBLY_MILVUS_URI=http://localhost:19530 $(TEST_ENGINES)
+	$(ENGINES) up --detach --wait && CTXASSEMBLY_QDRANT_URL=http://localhost:6333 $(TEST_ENGINES)
 
 dist: .venv/release  ## build the wheel and the source distribution into dist/, and check them
 	@rm -rf dist

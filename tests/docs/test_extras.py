@@ -62,8 +62,6 @@ def run(code: str, missing: set[str]) -> str:
         ("from ctxassembly import PostgresIndex", "sqlalchemy", "postgres"),
         ("from ctxassembly import PostgresIndex\nPostgresIndex.create('postgresql://h/d')", "psycopg", "postgres"),
         ("import ctxassembly.stores.postgres.connection", "sqlalchemy", "postgres"),
-        ("import ctxassembly.stores.milvus", "pymilvus", "milvus"),
-        ("from ctxassembly import MilvusIndex", "pymilvus", "milvus"),
         ("import ctxassembly.stores.qdrant", "qdrant_client", "qdrant"),
         ("from ctxassembly import QdrantIndex", "qdrant_client", "qdrant"),
         ("from ctxassembly import TokenBudget\nTokenBudget.for_model('gpt-4o')", "genai_prices", "models"),

@@ -22,17 +22,17 @@ from ctxassembly import (
     stores,
     testing,
 )
-from ctxassembly.stores import milvus, postgres, qdrant
+from ctxassembly.stores import postgres, qdrant
 
 POSTGRES = {
     *("PGVectorNeighbors", "PostgresIndex", "number_stored_chunks", "anumber_stored_chunks"),
-    *("MilvusIndex", "QdrantIndex", "read_taxonomy"),
+    *("QdrantIndex", "read_taxonomy"),
 }
 """Those that need a server: an example that runs has no place in a docstring, a block of code has."""
 PACKAGES = (
     *(ctxassembly, answering, citations, comparison, enrichment, evaluate, protocols, retrieval),
     *(stores, testing, batch),
-    *(langchain_ctxassembly, llamaindex_ctxassembly, milvus, postgres, qdrant),
+    *(langchain_ctxassembly, llamaindex_ctxassembly, postgres, qdrant),
 )
 PUBLIC = {
     f"{package.__name__}.{name}": getattr(package, name)

@@ -103,7 +103,6 @@ def test_the_search_knows_settings_warnings_and_names(site: Path):
         "ctxassembly.protocols",
         "ctxassembly.retrieval",
         "ctxassembly.stores",
-        "ctxassembly.stores.milvus",
         "ctxassembly.stores.postgres",
         "ctxassembly.stores.qdrant",
         "ctxassembly.testing",

@@ -21,7 +21,6 @@ import llama_index.core
 import pytest
 
 import ctxassembly
-import ctxassembly.stores.milvus
 import ctxassembly.stores.postgres
 import ctxassembly.stores.qdrant
 import langchain_ctxassembly
@@ -35,7 +34,6 @@ NAMESPACES = (
     ctxassembly,
     langchain_ctxassembly,
     llamaindex_ctxassembly,
-    ctxassembly.stores.milvus,
     ctxassembly.stores.postgres,
     ctxassembly.stores.qdrant,
     langchain.agents.middleware,

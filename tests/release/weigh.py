@@ -19,7 +19,6 @@ FRAMEWORK = {
     "llamaindex": "from llama_index.core.postprocessor.types import BaseNodePostprocessor",
     "postgres": "import sqlalchemy, psycopg",
     "qdrant": "import qdrant_client",
-    "milvus": "import pymilvus",
     "embedded": "import psycopg",
     "semantic": "import sentence_transformers",
     "models": "import genai_prices",
@@ -32,7 +31,6 @@ OURS = {
     "llamaindex": "from llamaindex_ctxassembly import ContextAssemblyPostprocessor",
     "postgres": "from ctxassembly import PostgresIndex",
     "qdrant": "from ctxassembly import QdrantIndex",
-    "milvus": "from ctxassembly import MilvusIndex",
     "embedded": "from ctxassembly.stores.embedded_server import embedded_postgres",
 }
 ENGINE = "from ctxassembly import AssemblyConfig, Chunk, Hit, assemble"

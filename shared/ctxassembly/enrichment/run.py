@@ -117,7 +117,7 @@ class EnrichmentRun:
         check_type("config", config, EnrichmentConfig)
         table = getattr(index, "enrichment", None)
         if table is None:
-            known = "a PostgresIndex, QdrantIndex, MilvusIndex or MemoryIndex"
+            known = "a PostgresIndex, QdrantIndex or MemoryIndex"
             raise InputError(f"index must be {known}, got {safe_repr(index)}")
         if model is None:
             raise InputError("model must be a function from a request to a reply, or have ask(request), got None")
@@ -259,7 +259,7 @@ def enrich(
     `enrich` with another `config` then, or let the store write only changed chunks.
 
     Args:
-        index: a PostgresIndex, QdrantIndex, MilvusIndex or MemoryIndex. `index.with_filter(filter)` limits the run to
+        index: a PostgresIndex, QdrantIndex or MemoryIndex. `index.with_filter(filter)` limits the run to
             matching documents.
         model: a model as for `AnswerChain`. It is called from several threads at once and does its own retries.
         config: the settings; None means the defaults.

@@ -352,7 +352,7 @@ async def test_an_awaited_run_that_stops_cancels_what_is_under_way(monkeypatch: 
         (
             {"index": MemoryStore([])},
             InputError,
-            "index must be a PostgresIndex, QdrantIndex, MilvusIndex or MemoryIndex",
+            "index must be a PostgresIndex, QdrantIndex or MemoryIndex",
         ),
         ({"config": {}}, InputError, "config must be an EnrichmentConfig"),
         ({"limit": -1}, ConfigError, "limit must be an integer from 0 or None"),

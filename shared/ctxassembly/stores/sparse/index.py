@@ -164,11 +164,11 @@ class SparseIndex:
     ) -> Self:
         """Return an index over a collection of its own, which is created if it doesn't exist.
 
-        LangChain's vector store can read it, too (Milvus with `metadata_field="metadata"`). A second collection,
+        LangChain's vector store can read it, too. A second collection,
         `..._lexemes`, has the words.
 
         Args:
-            client: a sync client, or the URL of a server; for Milvus also the path of a file for Milvus Lite.
+            client: a sync client, or the URL of a server.
             collection: its name.
             dimensions: of the embeddings.
             title: the metadata key of a title that is searched with the text; None for none.
