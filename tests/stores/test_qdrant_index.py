@@ -33,9 +33,8 @@ from ctxassembly import (
 )
 from ctxassembly.enrichment import EnrichmentConfig, enrich
 from ctxassembly.stores.qdrant import QdrantIndex
-from ctxassembly.stores.qdrant import index as qdrant_index
 from ctxassembly.stores.qdrant.engine import QdrantEngine
-from ctxassembly.stores.sparse.ingest import Writer
+from ctxassembly.stores.qdrant.ingest import Writer
 from ctxassembly.testing import IndexCase, index_cases
 from langchain_ctxassembly import ContextRetriever
 
@@ -263,8 +262,8 @@ def test_attach_continues_where_a_killed_run_ended(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("ctxassembly.stores.qdrant.engine.BATCH_SIZE", 2)  # of those that are read
     batches = count()
     with monkeypatch.context() as patched:
-        mark = qdrant_index._mark
-        patched.setattr(qdrant_index, "_mark", lambda *given: mark(*given) if not next(batches) else 1 / 0)
+        mark = Writer._mark
+        patched.setattr(Writer, "_mark", lambda *given: mark(*given) if not next(batches) else 1 / 0)
         with pytest.raises(ZeroDivisionError):
             QdrantIndex.attach(store, progress=False)
     assert QdrantIndex.attach(store, dry_run=True)[-1] == "add words and places to 2 chunks"
@@ -321,7 +320,7 @@ def test_counts_that_two_loaders_at_once_have_lost_are_right_after_a_refresh(mon
 
 
 def test_words_with_the_hash_of_another_find_nothing(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ctxassembly.stores.sparse.rows._MAX_HASHES", 1)
+    monkeypatch.setattr("ctxassembly.stores.qdrant.rows._MAX_HASHES", 1)
     index, expected = make_index(), MemoryIndex(CHUNKS)
     for query in ("ferritin", "iron", "morning ferritin", "eat"):
         found, wanted = (retrieve(query, WORDS, index=one).hits for one in (index, expected))

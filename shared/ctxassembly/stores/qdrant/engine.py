@@ -1,4 +1,4 @@
-"""Qdrant's side of an index: the ids, paths and vectors of points, writing them, and the calls of a search.
+"""The collections of an index: the ids, paths and vectors of points, writing them, and the calls of a search.
 
 A search is a flow of calls, since either client may make them; what writes calls the sync client.
 """
@@ -6,10 +6,10 @@ A search is a flow of calls, since either client may make them; what writes call
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID, uuid5
 
 from qdrant_client import models
@@ -18,21 +18,28 @@ from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.stores.ingest import Row, Vector, metadata_json
 from ctxassembly.stores.numbering import create_payload_index, scroll_points
-from ctxassembly.stores.qdrant.filters import engine_filter, own_key
-from ctxassembly.stores.sparse.ingest import BATCH_SIZE, Changed
-from ctxassembly.stores.sparse.rows import (
+from ctxassembly.stores.qdrant.filters import own_key
+from ctxassembly.stores.qdrant.rows import (
     OWN,
     TRIGRAMS,
     WORDS,
+    Changed,
     Layout,
     Stored,
     own_values,
-    read_row,
-    trigram_weights,
-    weights_by_hash,
+    read_point,
+    sparse_vector,
+    trigram_vector,
 )
-from ctxassembly.stores.sparse.search import NEAR_CANDIDATES, Call, Channel, Flow, Found, split_places
 
+Call = tuple[str, dict[str, Any]]
+"""The name of a method of the client, and its arguments."""
+T = TypeVar("T")
+Flow = Generator[Call, Any, T]
+BATCH_SIZE = 256
+"""Chunks, or words, a request; embeddings are asked for as many texts at once."""
+NEAR_CANDIDATES = 256
+"""Words with the most trigrams of a missing one, which are then compared with it."""
 PAGE = 1_000
 """Chunks of a document read at once."""
 _INDEXES: Mapping[str, models.PayloadSchemaType] = {
@@ -57,6 +64,21 @@ def lexeme_id(word: str) -> str:
 
 STATE_ID = str(uuid5(_NAMESPACE, "state"))
 """The point among the words that has the number of chunks."""
+
+
+class Channel(NamedTuple):
+    """What one channel asks for: the nearest by the embedding, or by a sparse vector of words."""
+
+    query: list[float] | models.SparseVector
+    limit: int
+    offset: int = 0
+
+
+class Found(NamedTuple):
+    """A chunk that a channel has found."""
+
+    stored: Stored
+    score: float
 
 
 @dataclass(frozen=True)
@@ -113,7 +135,7 @@ class QdrantEngine:
         """Set the counts of words."""
         points = []
         for word, count in counts.items():
-            vector: dict[str, Any] = {TRIGRAMS: sparse_vector(trigram_weights(word))}
+            vector: dict[str, Any] = {TRIGRAMS: trigram_vector(word)}
             points.append(models.PointStruct(id=lexeme_id(word), payload={"word": word, "count": count}, vector=vector))
         self.client.upsert(self.layout.lexemes, points)
 
@@ -152,7 +174,7 @@ class QdrantEngine:
         yield from map(self._stored, self._scroll(self.layout.collection, of_these))
 
     def _stored(self, point: Any) -> Stored:
-        return read_row(point.id, point.payload, self.layout, self.keys)
+        return read_point(point, self.layout, self.keys)
 
     def unmarked(self) -> list[Stored]:
         """Return some of the chunks that others have written since."""
@@ -171,9 +193,13 @@ class QdrantEngine:
                 str(self.layout.metadata): json.loads(metadata_json(chunk)),
                 OWN: own_values(chunk, mark, has_vector=vector is not None),
             }
-            vectors = named_vector(self.layout, vector, sparse_vector(weights_by_hash(own_words)))
+            vectors = self._vectors(vector, own_words)
             points.append(models.PointStruct(id=point_id(chunk.id), payload=payload, vector=vectors))
         self.client.upsert(self.layout.collection, points)
+
+    def _vectors(self, vector: Vector | None, words: Mapping[str, float]) -> dict[str, Any]:
+        embedding = {} if vector is None else {self.layout.vector: [float(number) for number in vector]}
+        return {**embedding, WORDS: sparse_vector(words)}
 
     def delete(self, keys: Sequence[Any]) -> None:
         """Delete the chunks under `keys`."""
@@ -185,10 +211,9 @@ class QdrantEngine:
 
     def update(self, changed: Sequence[Changed]) -> None:
         """Replace what we keep of stored chunks in one request."""
-        vectors = []
-        for one in changed:
-            vector = named_vector(self.layout, one.vector, sparse_vector(weights_by_hash(one.words)))
-            vectors.append(models.PointVectors(id=one.stored.key, vector=vector))
+        vectors = [
+            models.PointVectors(id=one.stored.key, vector=self._vectors(one.vector, one.words)) for one in changed
+        ]
         payloads = [_set_payload(one.stored.key, {OWN: dict(one.stored.own)}) for one in changed]
         self._update([models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=vectors)), *payloads])
 
@@ -196,10 +221,6 @@ class QdrantEngine:
         self.client.batch_update_points(self.layout.collection, list(operations))
 
     # Searching
-
-    def condition(self, filters: Sequence[Any]) -> models.Filter | None:
-        """Return conditions that pass at least the chunks that pass all `filters`; None passes all."""
-        return engine_filter(self.layout, filters)
 
     def read_words(self, words: Sequence[str]) -> Flow[tuple[int, Mapping[str, int]]]:
         """Return the number of chunks, and the number that have each of `words`, as far as there are any."""
@@ -213,20 +234,22 @@ class QdrantEngine:
         """Return for each word those that share most trigrams with it."""
         requests = [
             # All trigrams inside a word are in one that contains it: at twice the value these come first.
-            _query(sparse_vector(trigram_weights(word, inner=2.0)), TRIGRAMS, NEAR_CANDIDATES, None)
+            _query(trigram_vector(word, inner=2.0), TRIGRAMS, NEAR_CANDIDATES, None)
             for word in words
         ]
         answers = yield "query_batch_points", {"collection_name": self.layout.lexemes, "requests": requests}
         return [[point.payload["word"] for point in answer.points] for answer in answers]
 
-    def read_having(self, words: Sequence[str], limit: int, condition: Any) -> Flow[list[list[Stored]]]:
+    def read_having(
+        self, words: Sequence[str], limit: int, condition: models.Filter | None
+    ) -> Flow[list[list[Stored]]]:
         """Return for each word at most `limit` chunks that have it, or one of the same hash."""
-        requests = [self._best(Channel(weights_by_hash({word: 1.0}), limit), condition) for word in words]
+        requests = [self._best(Channel(sparse_vector({word: 1.0}), limit), condition) for word in words]
         answers = yield "query_batch_points", {"collection_name": self.layout.collection, "requests": requests}
         return [list(map(self._stored, answer.points)) for answer in answers]
 
     def read_best(
-        self, channels: Sequence[Channel], condition: Any
+        self, channels: Sequence[Channel], condition: models.Filter | None
     ) -> Flow[tuple[list[list[Found]], dict[Any, float]]]:
         """Return what each channel finds; with two, also the similarities of what words find."""
         requests = [self._best(channel, condition) for channel in channels]
@@ -242,10 +265,8 @@ class QdrantEngine:
         return found, {point.id: point.score for answer in scored for point in answer.points}
 
     def _best(self, channel: Channel, condition: models.Filter | None) -> models.QueryRequest:
-        if isinstance(channel.query, dict):
-            query: Any = sparse_vector(channel.query)
-            return _query(query, WORDS, channel.limit, condition, offset=channel.offset)
-        return _query(channel.query, self.layout.vector, channel.limit, condition, offset=channel.offset)
+        using = WORDS if isinstance(channel.query, models.SparseVector) else self.layout.vector
+        return _query(channel.query, using, channel.limit, condition, offset=channel.offset)
 
     def read_similarities(self, vector: list[float], keys: Sequence[Any]) -> Flow[dict[Any, float]]:
         """Return the similarities of the chunks under `keys` that have an embedding."""
@@ -254,7 +275,9 @@ class QdrantEngine:
         (answer,) = yield "query_batch_points", {"collection_name": self.layout.collection, "requests": [exact]}
         return {point.id: point.score for point in answer.points}
 
-    def read_places(self, places: Mapping[str, Sequence[ChunkRef]], condition: Any) -> Flow[list[Stored]]:
+    def read_places(
+        self, places: Mapping[str, Sequence[ChunkRef]], condition: models.Filter | None
+    ) -> Flow[list[Stored]]:
         """Return the chunks that exist among references by document. There is a round trip for each page of them."""
         documents: list[Any] = [_document_condition(document_id, refs) for document_id, refs in places.items()]
         call = self._scroll_call(models.Filter(should=documents), PAGE, condition)
@@ -265,7 +288,7 @@ class QdrantEngine:
             found += map(self._stored, points)
         return found
 
-    def read_titled(self, titles: Sequence[str], limit: int, condition: Any) -> Flow[list[Stored]]:
+    def read_titled(self, titles: Sequence[str], limit: int, condition: models.Filter | None) -> Flow[list[Stored]]:
         """Return chunks with which one of `titles` is stored, at most `limit`."""
         points, _ = yield self._scroll_call(models.Filter(must=[match_any(own_key("title"), titles)]), limit, condition)
         return list(map(self._stored, points))
@@ -273,17 +296,6 @@ class QdrantEngine:
     def _scroll_call(self, wanted: models.Filter, limit: int, condition: models.Filter | None) -> Call:
         both = models.Filter(must=[wanted, *([condition] if condition else [])])
         return "scroll", {"collection_name": self.layout.collection, "scroll_filter": both, "limit": limit}
-
-
-def sparse_vector(weights: Mapping[int, float]) -> models.SparseVector:
-    """Return weights by their hashes as Qdrant's vector."""
-    return models.SparseVector(indices=list(weights), values=list(weights.values()))
-
-
-def named_vector(layout: Layout, vector: Vector | None, words: models.SparseVector) -> dict[str, Any]:
-    """Return the vectors of a point."""
-    embedding = {} if vector is None else {layout.vector: [float(number) for number in vector]}
-    return {**embedding, WORDS: words}
 
 
 def _set_payload(key: Any, values: Mapping[str, Any], path: str | None = None) -> models.SetPayloadOperation:
@@ -298,11 +310,15 @@ def _query(query: Any, using: str, limit: int, condition: models.Filter | None, 
 
 def _document_condition(document_id: str, refs: Sequence[ChunkRef]) -> models.Filter:
     """Return the condition of the chunks of a document that `refs` ask for."""
-    needed: list[Any] = [match_any(own_key("document_id"), [document_id])]
-    if (asked := split_places(refs)) is not None:
-        either: list[Any] = [match_any(own_key(name), values) for name, values in asked.items()]
-        needed.append(models.Filter(should=either))
-    return models.Filter(must=needed)
+    here = match_any(own_key("document_id"), [document_id])
+    if any(ref.index is None and ref.chunk_id is None for ref in refs):  # all chunks; those by offset, too
+        return models.Filter(must=[here])
+    asked: Mapping[str, list[Any]] = {
+        "index": [ref.index for ref in refs if ref.index is not None],
+        "id": [ref.chunk_id for ref in refs if ref.index is None],
+    }
+    either: list[Any] = [match_any(own_key(name), values) for name, values in asked.items() if values]
+    return models.Filter(must=[here, models.Filter(should=either)])
 
 
 def match_any(path: str, values: Sequence[Any]) -> models.FieldCondition:

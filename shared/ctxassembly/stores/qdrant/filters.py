@@ -7,17 +7,22 @@ comes back is tested by `chunk_predicate`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Sequence
-from functools import partial
 from typing import Any
 
 from qdrant_client import models
 
-from ctxassembly.data.filters import Comparison
-from ctxassembly.stores.sparse.filters import RESERVED, narrow, number_bounds, split_values
-from ctxassembly.stores.sparse.rows import COLUMNS, OWN, Layout
+from ctxassembly.data.filters import Comparison, FilterGroup, parse_filter
+from ctxassembly.stores.qdrant.rows import COLUMNS, OWN, Layout
 
+_RESERVED = frozenset({"document_id", "doc_id", "ref_doc_id", "_node_content", "_node_type"})
+"""Keys of the payload that LlamaIndex writes itself, over the same ones in the metadata."""
+_MAX_EXACT = 2.0**53
+"""Larger integers aren't exact as floats."""
+_OPPOSITES = {"$ne": "$eq", "$nin": "$in", "$exists": "$exists"}
+"""What a negated operator implies. The others imply nothing that can be tested: a negated `$gt` passes text, too."""
 _PLAIN_STEP = re.compile(r"[A-Za-z0-9_-]+")
 _NOTHING = models.HasIdCondition(has_id=[])
 
@@ -32,29 +37,41 @@ def engine_filter(layout: Layout, filters: Sequence[Any]) -> models.Filter | Non
 
     A function can't be sent: what is found is tested by it.
 
+    Args:
+        layout: where the collection keeps metadata.
+        filters: mappings, functions and None.
+
     Raises:
         ConfigError: a filter has a form that can't be read.
     """
-
-    def all_of(conditions: list[Any]) -> Any:
-        return models.Filter(must=conditions)
-
-    def any_of(conditions: list[Any]) -> Any:
-        return models.Filter(should=conditions)
-
-    condition = narrow(filters, partial(_comparison, layout), all_of, any_of)
-    return condition if condition is None or isinstance(condition, models.Filter) else models.Filter(must=[condition])
+    groups = tuple(parse_filter(one) for one in filters if one is not None and not callable(one))
+    return _group(layout, FilterGroup("$and", groups), is_negated=False)
 
 
-def _comparison(layout: Layout, comparison: Comparison) -> Any:
-    key, name, operand = comparison
+def _condition(layout: Layout, part: Comparison | FilterGroup, *, is_negated: bool) -> models.Filter | None:
+    if isinstance(part, FilterGroup):
+        return _group(layout, part, is_negated=is_negated)
+    key, name, operand = part
+    if is_negated:
+        if name not in _OPPOSITES:
+            return None
+        name, operand = _OPPOSITES[name], not operand if name == "$exists" else operand
     paths = _paths(layout, key)
-    if not paths or (name == "$exists" and operand):
+    if not paths or name in ("$ne", "$nin") or (name == "$exists" and operand):  # these narrow nothing
         return None
     if name == "$exists":
         return models.Filter(must=[_is_empty(path) for path in paths])
     conditions = [_compare(path, name, operand) for path in paths]
     return models.Filter(should=conditions) if all(conditions) else None
+
+
+def _group(layout: Layout, group: FilterGroup, *, is_negated: bool) -> models.Filter | None:
+    is_inner_negated = is_negated != (group.operator == "$not")
+    members = [_condition(layout, member, is_negated=is_inner_negated) for member in group.members]
+    needed: list[Any] = [member for member in members if member is not None]
+    if is_negated != (group.operator == "$or"):
+        return models.Filter(should=needed) if needed and len(needed) == len(members) else None
+    return models.Filter(must=needed) if needed else None
 
 
 def _paths(layout: Layout, key: str) -> list[str]:
@@ -63,7 +80,7 @@ def _paths(layout: Layout, key: str) -> list[str]:
         return [own_key(COLUMNS[key])]
     steps = key.split(".")
     is_unsayable = '"' in key or "\\" in key  # a quoted step has no escapes
-    if is_unsayable or "" in steps or len(steps) > 2 or (layout.metadata is None and steps[0] in RESERVED):
+    if is_unsayable or "" in steps or len(steps) > 2 or (layout.metadata is None and steps[0] in _RESERVED):
         return []
     quoted = [step if _PLAIN_STEP.fullmatch(step) else f'"{step}"' for step in steps]
     ways = [".".join(quoted)] if len(steps) == 1 else [".".join(quoted), f'"{key}"']
@@ -75,7 +92,7 @@ def _compare(path: str, name: str, operand: Any) -> Any:
         return _any_of(path, [operand])
     if name == "$in":
         return _any_of(path, operand)
-    bounds = number_bounds(name, operand)
+    bounds = _number_bounds(name, operand)
     if bounds is None:
         # An empty list is as good as missing to Qdrant. It may be below another list, and it is no text.
         is_text = all(type(one) is str for one in (operand if name == "$between" else [operand]))
@@ -85,7 +102,7 @@ def _compare(path: str, name: str, operand: Any) -> Any:
 
 def _any_of(path: str, values: Collection[Any]) -> Any:
     """Return the condition of one of `values`; numbers by the range that they are in. None if one has another type."""
-    kinds = split_values(values)
+    kinds = _split_values(values)
     if kinds is None:
         return None
     texts, numbers, flags = kinds
@@ -100,3 +117,26 @@ def _any_of(path: str, values: Collection[Any]) -> Any:
 
 def _is_empty(path: str) -> models.IsEmptyCondition:
     return models.IsEmptyCondition(is_empty=models.PayloadField(key=path))
+
+
+def _is_exact_number(value: Any) -> bool:
+    """Return True for a number that is the same one as a float."""
+    return type(value) in (int, float) and math.isfinite(value) and abs(value) < _MAX_EXACT
+
+
+def _number_bounds(operator: str, operand: Any) -> tuple[Any, Any] | None:
+    """Return the least and the most that `$gt` ... `$between` pass, None for no bound; None if they aren't numbers."""
+    bounds = operand if operator == "$between" else [operand]
+    if not all(map(_is_exact_number, bounds)):
+        return None
+    lowest = min(bounds) if operator in ("$gt", "$gte", "$between") else None
+    highest = max(bounds) if operator in ("$lt", "$lte", "$between") else None
+    return lowest, highest
+
+
+def _split_values(values: Collection[Any]) -> tuple[list[str], list[float], set[bool]] | None:
+    """Return texts, numbers and flags among `values`; None if one has another type."""
+    texts = [value for value in values if type(value) is str]
+    numbers = [value for value in values if _is_exact_number(value)]
+    flags = [value for value in values if type(value) is bool]
+    return (texts, numbers, {*flags}) if len(texts) + len(numbers) + len(flags) == len(values) else None

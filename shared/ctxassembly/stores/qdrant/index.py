@@ -2,26 +2,70 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+import os
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, TypeVar, overload
 
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
+from ctxassembly.concurrency import to_async
+from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
+from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.runtime.driver import adrive, drive
 from ctxassembly.runtime.progress import progress_bar
-from ctxassembly.stores.ingest import batches, hash_chunk
-from ctxassembly.stores.qdrant.engine import QdrantEngine
-from ctxassembly.stores.sparse.index import AttachSettings, SparseIndex
-from ctxassembly.stores.sparse.ingest import BATCH_SIZE, Changed, Writer
-from ctxassembly.stores.sparse.rows import Layout, Stored, own_values
+from ctxassembly.stores.filtered import chunk_predicate
+from ctxassembly.stores.ingest import IngestReport, pair_vectors
+from ctxassembly.stores.qdrant import search
+from ctxassembly.stores.qdrant.engine import Flow, QdrantEngine
+from ctxassembly.stores.qdrant.ingest import CollectionNotes, Writer
+from ctxassembly.stores.qdrant.rows import Layout
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
+
+T = TypeVar("T")
+_CLIENTS = (QdrantClient, AsyncQdrantClient)
+_KEY_VARIABLE = "QDRANT_API_KEY"
+"""The environment variable from which another process reads the API key, since whoever reads a pickle reads it, too."""
 
 
-class QdrantIndex(SparseIndex):
+@dataclass(frozen=True, slots=True)
+class CollectionHealth:
+    """What `check` found. It prints as lines."""
+
+    chunks: int
+    counted: int
+    """The number of chunks by which words are weighted."""
+    without_words: int
+    """Chunks written since `attach`: they are found by vectors alone."""
+    is_interrupted: bool
+    """True if a run that writes was killed, or is running."""
+    missing: tuple[str, ...]
+    """Vectors and indexes that the collections lack."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.chunks} chunks, {self.counted} counted, {self.without_words} without words"]
+        lines += ["a run that writes was interrupted, or is running: call refresh() after it"] * self.is_interrupted
+        return "\n".join([*lines, *(f"missing: {one}" for one in self.missing)])
+
+
+class AttachSettings(TypedDict, total=False):
+    """The settings of an index over a vector store's collection, besides `dry_run`."""
+
+    title: str | None
+    questions: str | None
+    keys: MetadataKeys | None
+    progress: bool
+
+
+@dataclass(frozen=True)
+class QdrantIndex:
     """An index over a collection of chunks in Qdrant, as `create` and `attach` give it.
 
         index = QdrantIndex.create("http://localhost:6333", dimensions=384)
@@ -34,11 +78,53 @@ class QdrantIndex(SparseIndex):
     filter.
     """
 
-    _made_by: ClassVar[str] = "QdrantIndex.attach(vectorstore)"
-    _client_types: ClassVar[tuple[Any, Any]] = (QdrantClient, AsyncQdrantClient)
-    _dimensions: ClassVar[tuple[int, int]] = (1, 65_536)
-    _layout: ClassVar[Layout] = Layout("", 0)
-    _secret: ClassVar[tuple[str, str]] = ("api_key", "QDRANT_API_KEY")
+    finds_offsets: ClassVar[bool] = True
+    finds_titles: ClassVar[bool] = True
+    client: Any = field(repr=False)
+    layout: Layout
+    _: KW_ONLY
+    aclient: Any = field(default=None, repr=False)
+    """An async client for the async methods. Without one they call `client` in a thread."""
+    filters: tuple[Any, ...] | None = None
+    """The conditions on neighbors, and on hits in addition to the filter of their request. None: the caller's filter is
+    unknown. See `with_filter`."""
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+
+    @classmethod
+    def create(
+        cls,
+        client: Any,
+        collection: str = "chunks",
+        *,
+        dimensions: int = 384,
+        title: str | None = "title",
+        questions: str | None = "questions",
+        aclient: Any = None,
+    ) -> Self:
+        """Return an index over a collection of its own, which is created if it doesn't exist.
+
+        LangChain's vector store can read it, too. A second collection, `..._lexemes`, has the words.
+
+        Args:
+            client: a sync client, or the URL of a server.
+            collection: its name.
+            dimensions: of the embeddings.
+            title: the metadata key of a title that is searched with the text; None for none.
+            questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
+            aclient: an async client for the async methods.
+
+        Raises:
+            ConfigError: a collection of that name that was made otherwise.
+        """
+        check_int("dimensions", dimensions, 1, 65_536)
+        client = QdrantClient(client) if isinstance(client, str) else client
+        layout = Layout(collection, dimensions, fields=(title, questions))
+        index = cls(client, layout, aclient=aclient)
+        index._check_own()
+        index._writer.prepare()
+        if not index._writer.state():
+            index._writer.write_state(is_open=False)
+        return index
 
     @overload
     @classmethod
@@ -87,29 +173,209 @@ class QdrantIndex(SparseIndex):
             new = index._engine.count_unmarked()
             return [*steps, *([f"add words and places to {new} chunks"] if new else [])]
         with progress_bar(None, is_shown=progress) as on_batch:
-            _mark_new(index._engine, on_batch)
+            index._writer.mark_new(on_batch)
         return index
+
+    def _check_own(self) -> None:
+        """Check that `create` made the collection, if it exists.
+
+        Raises:
+            ConfigError: it was made otherwise.
+        """
+        if not self.client.collection_exists(self.layout.collection):
+            return
+        stored = _dense_params(self.client, self.layout.collection, "").size
+        if stored != self.layout.dimensions:
+            raise ConfigError("dimensions", f"{stored}, as the collection has", self.layout.dimensions)
+        if self._engine.count_unmarked():
+            allowed = "one that create made; attach(vectorstore) indexes others"
+            raise ConfigError("collection", allowed, self.layout.collection)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = [None if one is None else _public_options(one) for one in (self.client, self.aclient)]
+        return self._reopen, (options, {name: getattr(self, name) for name in ("layout", "filters", "keys")})
+
+    @classmethod
+    def _reopen(cls, options: Sequence[Any], values: Mapping[str, Any]) -> Self:
+        """Return an index that was pickled, with clients of its own."""
+        key = os.environ.get(_KEY_VARIABLE)
+        client, aclient = (
+            given and make(**{**given, "api_key": key if given["api_key"] else None})
+            for make, given in zip(_CLIENTS, options, strict=True)
+        )
+        return cls(client, aclient=aclient, **values)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Self:
+        return self
+
+    def add(
+        self,
+        chunks: Iterable[Chunk],
+        vectors: Iterable[Sequence[float]] | None = None,
+        embed: Any = None,
+        *,
+        replace: bool = False,
+        progress: bool = True,
+    ) -> IngestReport:
+        """Store `chunks`. Unchanged chunks are kept. Other stored chunks of their documents need `replace`.
+
+        The arguments, and when a stored vector is replaced, are as in `PostgresIndex.add`. An interrupted run continues
+        where it stopped when it is started again. Where several runs write at once, call `refresh` after them: the
+        counts of words may have missed some.
+
+        Raises:
+            ConfigError: the collection is a framework's, which writes to it itself; vectors of another length; an id
+                that a chunk of another document has.
+            InputError: a chunk with what can't be stored; without `replace`, other stored chunks of the same documents.
+        """
+        self._check_is_own("add")
+        total = len(chunks) if isinstance(chunks, Sized) else None
+        with progress_bar(total, is_shown=progress) as on_batch:
+            if isinstance(chunks, Sequence) and not replace:
+                self._writer.check_whole(chunks)
+            return self._writer.add(pair_vectors(chunks, vectors), embed, on_batch, replace=replace)
+
+    async def aadd(self, chunks: Iterable[Chunk], **options: Any) -> IngestReport:
+        """Async version of `add`; `options` are its other arguments."""
+        return await to_async(partial(self.add, **options))(chunks)
+
+    def delete(self, document_ids: Sequence[str]) -> int:
+        """Delete all chunks of these documents; return how many there were.
+
+        Raises:
+            ConfigError: the collection is a framework's, which deletes from it itself.
+        """
+        self._check_is_own("delete")
+        return self._writer.delete(document_ids)
+
+    def _check_is_own(self, name: str) -> None:
+        if self.layout.dialect != "own":
+            allowed = "for a collection that QdrantIndex.create made; call the vector store's own"
+            raise ConfigError(name, allowed, "attached")
+
+    def refresh(self) -> None:
+        """Count all words again: after several runs at once, or after a vector store has deleted chunks."""
+        self._writer.close(must_recount=True)
+
+    def with_filter(self, filter: Any) -> Self:
+        """Return the same index whose hits and neighbors also have to pass `filter`. None: there is no filter.
+
+        A filter is a function Chunk -> bool, or a mapping of metadata keys to values or operators, as for MemoryIndex.
+        A chunk without the key doesn't pass. Qdrant narrows the search by what it reads in the same way, and each
+        chunk is tested here. A function, `$ne`, `$nin` and most of `$not` narrow nothing: combine them with others.
+
+        Raises:
+            ConfigError: it has another form.
+        """
+        filters = (*(self.filters or ()), *(() if filter is None else (filter,)))
+        chunk_predicate(*filters)
+        return replace(self, filters=filters)
+
+    @property
+    def holds_filter(self) -> bool | None:
+        """True if neighbors obey the caller's filter, as `Store` describes it; None before `with_filter`."""
+        return None if self.filters is None else bool(self.filters)
+
+    @property
+    def enrichment(self) -> CollectionNotes:
+        """The notes on its chunks, as `enrich` reads and writes them."""
+        return CollectionNotes(self._writer, chunk_predicate(*(self.filters or ())))
+
+    def check(self) -> CollectionHealth:
+        """Return whether all chunks are searched by words, and what the collections lack."""
+        state, missing = self._writer.state(), self._writer.prepare(dry_run=True)
+        return CollectionHealth(
+            self._engine.count(),
+            state.get("chunks", 0),
+            self._engine.count_unmarked(),
+            bool(state.get("is_open")),
+            tuple(line.removeprefix("create ") for line in missing),
+        )
+
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """The lines to write where neighbors can't be found."""
+        if self.layout.dialect == "own":
+            return {"place": "index.add(number_chunks(chunks))"}
+        place = "vectorstore.add_documents(number_chunks(documents))"
+        return {"place": place, "answer": "QdrantIndex.attach(vectorstore)"}
+
+    def find_terms(self, request: FindTerms) -> QueryVocabulary:
+        """Return the words of a query with their counts in the index.
+
+        One round trip, two with near words, and three if these have to pass a filter.
+
+        Raises:
+            ConfigError: the filter can't be read.
+        """
+        return self._run(search.find_terms(self._engine, request, (*(self.filters or ()), request.filter)))
+
+    async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
+        """Async version of `find_terms`."""
+        return await self._arun(search.find_terms(self._engine, request, (*(self.filters or ()), request.filter)))
+
+    def search(self, request: SearchChunks) -> list[ScoredChunk]:
+        """Return the best chunks of each channel, each with its scores in all channels searched. One round trip.
+
+        There are more if the filter has a part that Qdrant can't read and excludes most of what was found.
+
+        Raises:
+            ConfigError: the filter can't be read, or the vector has another length than the embeddings.
+        """
+        return self._run(self._search_flow(request))
+
+    async def asearch(self, request: SearchChunks) -> list[ScoredChunk]:
+        """Async version of `search`."""
+        return await self._arun(self._search_flow(request))
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """Return the chunks that exist among `refs` and pass the filter, in any order. With titles two round trips."""
+        return self._run(search.fetch(self._engine, refs, self.filters or ()))
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """Async version of `fetch`."""
+        return await self._arun(search.fetch(self._engine, refs, self.filters or ()))
 
     @property
     def _engine(self) -> QdrantEngine:
         return QdrantEngine(self.client, self.layout, self.keys)
 
-    def _check_own(self) -> None:
-        if not self.client.collection_exists(self.layout.collection):
-            return
-        self._check_dimensions(_dense_params(self.client, self.layout.collection, "").size)
-        if self._engine.count_unmarked():
-            allowed = "one that create made; attach(vectorstore) indexes others"
-            raise ConfigError("collection", allowed, self.layout.collection)
+    @property
+    def _writer(self) -> Writer:
+        return Writer(self._engine)
 
-    @staticmethod
-    def _client_options(client: Any) -> dict[str, Any]:
-        options = dict(getattr(client, "init_options", None) or {})
-        if not options or options["path"] or options["location"] == ":memory:":
-            raise ConfigError("client", "the client of a server where the index is pickled", type(client).__name__)
-        if options["headers"]:
-            raise ConfigError("client", "one without headers where the index is pickled", "headers")
-        return options
+    def _search_flow(self, request: SearchChunks) -> Flow[list[ScoredChunk]]:
+        return search.search(self._engine, request, (*(self.filters or ()), request.filter))
+
+    def _run(self, flow: Flow[T]) -> T:
+        """Return the result of `flow`, whose calls the client makes."""
+        return drive(flow, lambda call: getattr(self.client, call[0])(**call[1]))
+
+    async def _arun(self, flow: Flow[T]) -> T:
+        """Async version of `_run`."""
+        if self.aclient is None:
+            return await to_async(self._run)(flow)
+        return await adrive(flow, lambda call: getattr(self.aclient, call[0])(**call[1]))
+
+
+def _public_options(client: Any) -> dict[str, Any]:
+    """Return the arguments with which another process makes `client` again; in place of the key, whether it has one.
+
+    Raises:
+        ConfigError: it can't, a pickle would show a secret, or the environment has another key.
+    """
+    options = dict(getattr(client, "init_options", None) or {})
+    if not options or options["path"] or options["location"] == ":memory:":
+        raise ConfigError("client", "the client of a server where the index is pickled", type(client).__name__)
+    if options["headers"]:
+        raise ConfigError("client", "one without headers where the index is pickled", "headers")
+    if options["api_key"] and options["api_key"] != os.environ.get(_KEY_VARIABLE):
+        allowed = f"in the environment variable {_KEY_VARIABLE} of each process where the index is pickled"
+        raise ConfigError("api_key", allowed, "another one")
+    return {**options, "api_key": bool(options["api_key"])}
 
 
 def _locate(vectorstore: Any, fields: tuple[str | None, ...]) -> tuple[Layout, Any, Any]:
@@ -148,34 +414,3 @@ def _dense_params(client: Any, collection: str, name: str) -> models.VectorParam
         found = None if params is None else params.distance
         raise ConfigError("collection", f"with embeddings {name!r} that are compared by cosine", found)
     return params
-
-
-def _mark_new(engine: QdrantEngine, on_batch: Callable[[int], object]) -> None:
-    """Give each chunk that others have written its words and its place, and its document its title.
-
-    Chunks that are done have a mark, so a run that was killed continues where it ended.
-    """
-    writer = Writer(engine)
-    before, must_recount, new = writer.state().get("chunks", 0), writer.open(), 0
-    documents: dict[str, None] = {}
-    while stored := engine.unmarked():
-        writer.change_counts(_mark(engine, stored))
-        documents |= dict.fromkeys(one.chunk.document_id for one in stored)
-        new += len(stored)
-        on_batch(len(stored))
-    # A chunk that was overwritten, or deleted, has left its words.
-    must_recount = must_recount or engine.count() != before + new
-    if not must_recount:  # which finds all titles
-        for names in batches(documents, BATCH_SIZE):
-            writer.write_titles(engine.read_all(names))
-    writer.close(must_recount=must_recount)
-
-
-def _mark(engine: QdrantEngine, chunks: Sequence[Stored]) -> Counter[str]:
-    """Give `chunks` their words and places; return how often each word was added."""
-    changed: list[Changed] = []
-    for one in chunks:
-        own = {**one.own, **own_values(one.chunk, hash_chunk(one.chunk), has_vector=True)}
-        changed.append(Changed(one._replace(own=own), one.words(engine.layout), None))
-    engine.update(changed)
-    return Counter(word for one in changed for word in one.words)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
+from ctxassembly.data import enrichment
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.ingest import (
     IngestReport,
@@ -25,96 +25,27 @@ from ctxassembly.stores.ingest import (
     embed_missing,
     get_embed_function,
     get_model_name,
+    hash_chunk,
     incomplete_error,
     is_stored,
     mark_rows,
 )
+from ctxassembly.stores.qdrant.engine import BATCH_SIZE, QdrantEngine
+from ctxassembly.stores.qdrant.rows import Changed, Layout, Stored, own_values, title_changes
+from ctxassembly.stores.shared_values import shared_values
 from ctxassembly.stores.simple_words import term_counts
-from ctxassembly.stores.sparse.rows import Layout, Stored, title_changes
-
-BATCH_SIZE = 256
-"""Chunks, or words, a request; embeddings are asked for as many texts at once."""
-
-
-class Changed(NamedTuple):
-    """A stored chunk, of which we keep something else now."""
-
-    stored: Stored
-    words: Mapping[str, float]
-    vector: Vector | None
-    """None leaves the one that is stored."""
-
-
-class Storage(Protocol):
-    """What an engine stores: chunks in one collection, and words with their counts and a state in another."""
-
-    @property
-    def layout(self) -> Layout:
-        """How the collection keeps its chunks."""
-
-    def missing(self) -> Iterable[tuple[str, Callable[[], object]]]:
-        """Return what the collections lack, as lines, each with the function that creates it."""
-
-    def read_state(self) -> Mapping[str, Any]:
-        """Return the state; empty for a new index."""
-
-    def write_state(self, state: Mapping[str, Any]) -> None:
-        """Replace the state."""
-
-    def count(self) -> int:
-        """Return the number of chunks."""
-
-    def count_unmarked(self) -> int:
-        """Return the number of chunks that others have written since."""
-
-    def read_counts(self, words: Sequence[str]) -> Mapping[str, int]:
-        """Return the counts of `words`, as far as there are any."""
-
-    def write_counts(self, counts: Mapping[str, int]) -> None:
-        """Set the counts of words."""
-
-    def delete_words(self, words: Sequence[str]) -> None:
-        """Delete words."""
-
-    def all_words(self) -> Iterator[str]:
-        """Yield all words."""
-
-    @property
-    def keys(self) -> MetadataKeys:
-        """The metadata keys of a framework's chunks, and of titles."""
-
-    def read(self, chunk_ids: Sequence[str]) -> list[Stored]:
-        """Return the chunks of our own with these ids."""
-
-    def read_keys(self, keys: Sequence[Any]) -> list[Stored]:
-        """Return the chunks under `keys`."""
-
-    def read_all(self, documents: Sequence[str] | None = None) -> Iterator[Stored]:
-        """Yield the chunks of documents, or of all."""
-
-    def write(self, rows: Sequence[Row], words: Sequence[Mapping[str, float]]) -> None:
-        """Write chunks with their vectors and words."""
-
-    def write_titles(self, titles: Mapping[Any, str | None]) -> None:
-        """Store titles with the chunks under their keys; None deletes one."""
-
-    def update(self, changed: Sequence[Changed]) -> None:
-        """Replace what we keep of stored chunks in one request."""
-
-    def delete(self, keys: Sequence[Any]) -> None:
-        """Delete the chunks under `keys`."""
 
 
 @dataclass(frozen=True)
 class Writer:
     """A collection that is written to."""
 
-    storage: Storage
+    engine: QdrantEngine
 
     @property
     def layout(self) -> Layout:
         """How the collection keeps its chunks."""
-        return self.storage.layout
+        return self.engine.layout
 
     def prepare(self, *, dry_run: bool = False) -> list[str]:
         """Create what the collections lack; return what it was, or would be, as lines.
@@ -122,7 +53,7 @@ class Writer:
         Raises:
             ConfigError: the words of the index are made from other fields.
         """
-        steps = [*self.storage.missing()]
+        steps = [*self.engine.missing()]
         if state := self.state():
             if state["dialect"] != self.layout.dialect:
                 raise ConfigError("collection", f"one of {state['dialect']}, as it was indexed", self.layout.dialect)
@@ -138,30 +69,30 @@ class Writer:
 
     def state(self) -> Mapping[str, Any]:
         """Return the number of chunks, whether a run is writing, and the fields of words; empty for a new index."""
-        return self.storage.read_state()
+        return self.engine.read_state()
 
     def write_state(self, *, is_open: bool) -> None:
         """Write the number of chunks, and whether a run is writing."""
-        state = {"chunks": self.storage.count(), "is_open": is_open, "fields": list(self.layout.fields)}
-        self.storage.write_state({**state, "dialect": self.layout.dialect})
+        state = {"chunks": self.engine.count(), "is_open": is_open, "fields": list(self.layout.fields)}
+        self.engine.write_state({**state, "dialect": self.layout.dialect})
 
     def change_counts(self, changes: Mapping[str, int]) -> None:
         """Add `changes` to the counts of words; a word that no chunk has is deleted."""
         for batch in batches([word for word, change in changes.items() if change], BATCH_SIZE):
-            known = self.storage.read_counts(batch)
+            known = self.engine.read_counts(batch)
             self._write_counts({word: known.get(word, 0) + changes[word] for word in batch})
 
     def _write_counts(self, counts: Mapping[str, int]) -> None:
         if kept := {word: count for word, count in counts.items() if count > 0}:
-            self.storage.write_counts(kept)
+            self.engine.write_counts(kept)
         if gone := [word for word, count in counts.items() if count <= 0]:
-            self.storage.delete_words(gone)
+            self.engine.delete_words(gone)
 
     def recount(self) -> None:
         """Count the words of all chunks again, and find the first chunk of each document."""
         counts: Counter[str] = Counter()
-        self.write_titles(self._count_words(self.storage.read_all(), counts))
-        gone = [word for word in self.storage.all_words() if word not in counts]
+        self.write_titles(self._count_words(self.engine.read_all(), counts))
+        gone = [word for word in self.engine.all_words() if word not in counts]
         for batch in batches({**counts, **dict.fromkeys(gone, 0)}.items(), BATCH_SIZE):
             self._write_counts(dict(batch))
 
@@ -176,8 +107,8 @@ class Writer:
     def write_titles(self, chunks: Iterable[Stored]) -> None:
         """Store the title of each document among `chunks`, which are all of its own, with the first of them alone."""
         stored = ((one.key, one.chunk, one.title) for one in chunks)
-        for batch in batches(title_changes(stored, self.storage.keys).items(), BATCH_SIZE):
-            self.storage.write_titles(dict(batch))
+        for batch in batches(title_changes(stored, self.engine.keys).items(), BATCH_SIZE):
+            self.engine.write_titles(dict(batch))
 
     def add(
         self,
@@ -186,11 +117,8 @@ class Writer:
         on_batch: Callable[[int], object],
         *,
         replace: bool,
-        is_whole: bool = False,
     ) -> IngestReport:
         """Write chunks with vectors, as far as they aren't stored; with `replace` delete the others of their documents.
-
-        If they are the whole index, all other chunks are deleted.
 
         Raises:
             InputError: `embed` is no function, or something in a chunk can't be stored; without `replace`, others of
@@ -209,7 +137,7 @@ class Writer:
             added, unchanged = added + len(missing), unchanged + len(rows) - len(missing)
             on_batch(len(rows))
         others: list[Stored] = []
-        for stored in [self.storage.read_all()] if is_whole else self._read_documents(documents):
+        for stored in self._read_documents(documents):
             self.write_titles(_set_apart(stored, documents, others))
         deleted = self._delete(others) if replace else 0
         self.close(must_recount=must_recount)
@@ -231,7 +159,7 @@ class Writer:
 
     def _find_missing(self, rows: Sequence[Row], *, can_embed: bool) -> tuple[list[Row], list[Stored]]:
         """Return the rows that aren't stored unchanged, and the chunks that they replace."""
-        stored = {one.chunk.id: one for one in self.storage.read([chunk.id for chunk, *_ in rows])}
+        stored = {one.chunk.id: one for one in self.engine.read([chunk.id for chunk, *_ in rows])}
         check_documents(((id_, one.chunk.document_id) for id_, one in stored.items()), rows)
         marks = {id_: (one.own["mark"], not one.own["has_vector"]) for id_, one in stored.items()}
         missing = [row for row in rows if not is_stored(row, *marks.get(row[0].id, ("", False)), can_embed=can_embed)]
@@ -244,7 +172,7 @@ class Writer:
         changes = Counter(word for of_chunk in words for word in of_chunk)
         for stored in replaced:
             changes.subtract(stored.words(self.layout).keys())
-        self.storage.write(rows, words)
+        self.engine.write(rows, words)
         self.change_counts(changes)
 
     def check_whole(self, chunks: Iterable[Any]) -> None:
@@ -257,34 +185,111 @@ class Writer:
         for stored in self._read_documents(documents):
             _check_none([one for one in stored if one.chunk.id not in documents])
 
-    def count_missing(self, pairs: Iterator[tuple[Chunk, Vector]], *, is_new: bool) -> int:
-        """Return how many of the chunks `add` would write; all of them for an index that is new."""
-        missing = 0
-        for batch in batches(pairs, BATCH_SIZE):
-            rows = mark_rows(batch, None, self.layout.check_vector)
-            missing += len(rows) if is_new else len(self._find_missing(rows, can_embed=False)[0])
-        return missing
+    def mark_new(self, on_batch: Callable[[int], object]) -> None:
+        """Give each chunk that a vector store has written its words and its place, and its document its title.
+
+        Chunks that are done have a mark, so a run that was killed continues where it ended.
+        """
+        before, must_recount, new = self.state().get("chunks", 0), self.open(), 0
+        documents: dict[str, None] = {}
+        while stored := self.engine.unmarked():
+            self._mark(stored)
+            documents |= dict.fromkeys(one.chunk.document_id for one in stored)
+            new += len(stored)
+            on_batch(len(stored))
+        # A chunk that was overwritten, or deleted, has left its words.
+        must_recount = must_recount or self.engine.count() != before + new
+        if not must_recount:  # which finds all titles
+            for names in batches(documents, BATCH_SIZE):
+                self.write_titles(self.engine.read_all(names))
+        self.close(must_recount=must_recount)
+
+    def _mark(self, chunks: Sequence[Stored]) -> None:
+        changed: list[Changed] = []
+        for one in chunks:
+            own = {**one.own, **own_values(one.chunk, hash_chunk(one.chunk), has_vector=True)}
+            changed.append(Changed(one._replace(own=own), one.words(self.layout), None))
+        self.engine.update(changed)
+        self.change_counts(Counter(word for one in changed for word in one.words))
 
     def _read_documents(self, documents: Mapping[str, str]) -> Iterator[Iterator[Stored]]:
         """Yield the stored chunks of documents, the values of `documents`, some documents at a time."""
         for some in batches(dict.fromkeys(documents.values()), BATCH_SIZE):
-            yield self.storage.read_all(some)
+            yield self.engine.read_all(some)
 
     def delete(self, document_ids: Sequence[str]) -> int:
         """Delete all chunks of documents."""
         must_recount = self.open()
-        deleted = self._delete(list(self.storage.read_all(document_ids))) if document_ids else 0
+        deleted = self._delete(list(self.engine.read_all(document_ids))) if document_ids else 0
         self.close(must_recount=must_recount)
         return deleted
 
     def _delete(self, chunks: Sequence[Stored]) -> int:
         if chunks:
-            self.storage.delete([one.key for one in chunks])
+            self.engine.delete([one.key for one in chunks])
             changes: Counter[str] = Counter()
             for one in chunks:
                 changes.subtract(one.words(self.layout).keys())
             self.change_counts(changes)
         return len(chunks)
+
+
+@dataclass(frozen=True)
+class CollectionNotes:
+    """The notes on the chunks that pass a test, as `enrich` reads and writes them.
+
+    They are kept with what is ours of each chunk, and searched with its words. A chunk that a vector store overwrites
+    loses its notes, and the next run of `enrich` sees that it has none.
+    """
+
+    writer: Writer
+    passes: Callable[[Chunk], bool]
+
+    def outlines(self, varying_keys: Sequence[str] = ()) -> Sequence[enrichment.Outline]:
+        """Return the documents that pass the index's filter, in one pass over the collection."""
+        engine = self.writer.engine
+        rows = (
+            enrichment.StoredChunk(one.key, one.chunk, one.notes.fingerprint)
+            for one in engine.read_all()
+            if self.passes(one.chunk)
+        )
+        return enrichment.group_outlines(rows, shared_values(engine.keys, varying_keys))
+
+    def read(self, outline: enrichment.Outline) -> enrichment.StoredDocument:
+        """Return the document as it is now."""
+        engine = self.writer.engine
+        stored = {one.key: (one.chunk, one.notes) for one in engine.read_keys(outline.keys)}
+        return enrichment.stored_document(outline, stored, engine.keys)
+
+    def write(self, request: enrichment.WriteNotes) -> bool:
+        """Write the notes on a document in one request, if its chunks still have the texts of `request`.
+
+        Their words are counted by `commit`, since documents are written from several threads.
+
+        Raises:
+            ConfigError: the collection doesn't take the vectors.
+        """
+        engine = self.writer.engine
+        for vector in request.vectors or ():
+            engine.layout.check_vector(vector)
+        by_key = {one.key: one for one in engine.read_keys(request.outline.keys)}
+        stored = [by_key[key] for key in request.outline.keys if key in by_key]
+        if [one.chunk.text for one in stored] != list(request.texts):
+            return False
+        self.writer.write_state(is_open=True)
+        changed: list[Changed] = []
+        for place, one in enumerate(stored):
+            notes = one.notes.updated(request, place)
+            own = {**one.own, "notes": {**notes._asdict(), "labels": dict(notes.labels)}}
+            now = one._replace(own=own if request.vectors is None else {**own, "has_vector": True})
+            changed.append(Changed(now, now.words(engine.layout), request.vectors[place] if request.vectors else None))
+        engine.update(changed)
+        return True
+
+    def commit(self, chunks: int) -> None:
+        """Count the words of all chunks with their notes, if there are new ones."""
+        if chunks:
+            self.writer.close(must_recount=True)
 
 
 def _set_apart(chunks: Iterable[Stored], ids: Mapping[str, object], others: list[Stored]) -> Iterator[Stored]:

@@ -2,7 +2,11 @@
 
 A chunk of a framework's collection has the same, under a key of ours.
 
-An engine looks up whole values. So the first words of a title are stored with the first chunk of a document, and each
+The words of a chunk are a sparse vector of the hash of each and its saturated count, a query is one of hashes and
+weights, and their inner product is the keyword score. The idf is on the query's side, so the number of shards doesn't
+matter.
+
+Qdrant looks up whole values. So the first words of a title are stored with the first chunk of a document, and each
 run of so many words in a text is looked up; `MemoryStore` then compares the chunks that are found with the whole texts.
 """
 
@@ -16,12 +20,14 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
+from qdrant_client import models
+
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.enrichment import StoredNotes, sort_key
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.framework_rows import langchain_chunk, llamaindex_chunk
-from ctxassembly.stores.ingest import extras_json, with_extras
+from ctxassembly.stores.ingest import Vector, extras_json, with_extras
 from ctxassembly.stores.simple_words import FIELDS, term_counts, trigrams
 from ctxassembly.text.titles import comparable, document_title, title_beginnings
 
@@ -34,12 +40,12 @@ TRIGRAMS = "trigrams"
 COLUMNS: Mapping[str, str] = {"document_id": "document_id", "chunk_index": "index", "start_index": "start"}
 """The keys that a filter reads from a chunk, and the names under which we keep them."""
 _MAX_HASHES = 2**32 - 1
-"""Of these numbers no engine takes the last one as an index."""
+"""The hashes are below it."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the rows of a collection keep text, metadata and embedding."""
+    """Where the payloads of a collection keep text, metadata and embedding."""
 
     collection: str
     dimensions: int
@@ -47,9 +53,9 @@ class Layout:
     text: str = "page_content"
     """Its key; LlamaIndex has the text in the node's JSON."""
     metadata: str | None = "metadata"
-    """Its key; None if the row has the metadata keys themselves."""
+    """Its key; None if the payload has the metadata keys themselves."""
     vector: str = ""
-    """The name of the embedding; Qdrant's own default is empty."""
+    """The name of the embedding."""
     fields: tuple[str | None, ...] = FIELDS
 
     @property
@@ -67,17 +73,17 @@ class Layout:
             raise ConfigError("embed", f"of {self.dimensions} dimensions, as the collection is", len(vector))
 
 
-def weights_by_hash(weights: Mapping[str, float]) -> dict[int, float]:
-    """Return the sparse vector of words, or trigrams: the weights by their hashes; two with one hash are added."""
+def sparse_vector(weights: Mapping[str, float]) -> models.SparseVector:
+    """Return the vector of words, or trigrams: the weights by their hashes; two with one hash are added."""
     by_hash: dict[int, float] = defaultdict(float)
     for text, weight in weights.items():
         by_hash[int.from_bytes(blake2b(text.encode(), digest_size=4).digest(), "big") % _MAX_HASHES] += weight
-    return dict(by_hash)
+    return models.SparseVector(indices=list(by_hash), values=list(by_hash.values()))
 
 
-def trigram_weights(word: str, inner: float = 1.0) -> dict[int, float]:
+def trigram_vector(word: str, inner: float = 1.0) -> models.SparseVector:
     """Return the sparse vector of the trigrams of `word`. The ones inside it have the weight `inner`."""
-    return weights_by_hash({one: 1.0 if " " in one else inner for one in trigrams(word)})
+    return sparse_vector({one: 1.0 if " " in one else inner for one in trigrams(word)})
 
 
 def own_values(chunk: Chunk, mark: str, *, has_vector: bool) -> dict[str, Any]:
@@ -87,26 +93,19 @@ def own_values(chunk: Chunk, mark: str, *, has_vector: bool) -> dict[str, Any]:
     return {**kept, "extras": json.loads(extras_json(chunk)), "mark": mark, "has_vector": has_vector}
 
 
-def chunk_from_row(id_: Any, row: Mapping[str, Any], layout: Layout, keys: MetadataKeys) -> Chunk:
-    """Return the chunk in a row of the collection."""
+def _chunk(id_: Any, payload: Mapping[str, Any], layout: Layout, keys: MetadataKeys) -> Chunk:
     if layout.dialect == "llamaindex":
-        return llamaindex_chunk(id_, _node_text(row), row, keys)
-    text, metadata = row.get(layout.text) or "", row.get(layout.metadata or "") or {}
-    if layout.dialect == "langchain" or OWN not in row:
+        return llamaindex_chunk(id_, _node_text(payload), payload, keys)
+    text, metadata = payload.get(layout.text) or "", payload.get(layout.metadata or "") or {}
+    if layout.dialect == "langchain" or OWN not in payload:
         return langchain_chunk(id_, text, metadata, keys)
-    return own_chunk(row, layout)
-
-
-def own_chunk(row: Mapping[str, Any], layout: Layout) -> Chunk:
-    """Return the chunk in a row that we have written."""
-    own = row[OWN]
-    text, metadata = row.get(layout.text) or "", row.get(layout.metadata or "") or {}
+    own = payload[OWN]
     place = own["index"], own["start"], own["prev_id"], own["next_id"]
     return with_extras(Chunk(own["id"], own["document_id"], text, *place, metadata), own["extras"])
 
 
 class Stored(NamedTuple):
-    """A chunk in the collection, under the key of its row."""
+    """A chunk in the collection, under the id of its point."""
 
     key: Any
     chunk: Chunk
@@ -134,17 +133,26 @@ class Stored(NamedTuple):
         return self.notes.add_to(self.chunk)
 
 
-def read_row(key: Any, row: Mapping[str, Any], layout: Layout, keys: MetadataKeys) -> Stored:
-    """Return what a row of the collection keeps under `key`."""
-    return Stored(key, chunk_from_row(key, row, layout, keys), row.get(OWN) or {})
+def read_point(point: Any, layout: Layout, keys: MetadataKeys) -> Stored:
+    """Return the chunk of a point."""
+    return Stored(point.id, _chunk(point.id, point.payload, layout, keys), point.payload.get(OWN) or {})
 
 
-def _node_text(row: Mapping[str, Any]) -> str:
+def _node_text(payload: Mapping[str, Any]) -> str:
     try:
-        text = json.loads(row.get("_node_content") or "{}").get("text")
+        text = json.loads(payload.get("_node_content") or "{}").get("text")
     except (AttributeError, TypeError, ValueError):
         return ""
     return text if isinstance(text, str) else ""
+
+
+class Changed(NamedTuple):
+    """A stored chunk, of which we keep something else now."""
+
+    stored: Stored
+    words: Mapping[str, float]
+    vector: Vector | None
+    """None leaves the one that is stored."""
 
 
 TITLE_WORDS = 4

@@ -1,4 +1,4 @@
-"""Searching an engine by sparse and dense vectors: what is asked for, as calls of its client, and what answers mean.
+"""Searching by sparse and dense vectors: what is asked for, as calls of a client, and what answers mean.
 
 A question is two round trips: one for its words, one for both channels and the similarities of what words find. There
 is a third for near words, if a word is in no chunk, and under a filter a fourth for the chunks that have these; and one
@@ -7,100 +7,42 @@ for similarities that the second didn't have.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from qdrant_client import models
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
 from ctxassembly.stores.filtered import chunk_predicate
 from ctxassembly.stores.memory import MemoryStore
+from ctxassembly.stores.qdrant.engine import Channel, Flow, Found, QdrantEngine
+from ctxassembly.stores.qdrant.filters import engine_filter
+from ctxassembly.stores.qdrant.rows import MAX_DOCUMENTS, Layout, Stored, mentioned_titles, sparse_vector
 from ctxassembly.stores.simple_words import MIN_WORD_CHARS, NearWords, lexemes
-from ctxassembly.stores.sparse.rows import MAX_DOCUMENTS, Layout, Stored, mentioned_titles, weights_by_hash
 
-Call = tuple[str, dict[str, Any]]
-"""The name of a method of the client, and its arguments."""
-T = TypeVar("T")
-Flow = Generator[Call, Any, T]
 MAX_LEXEMES = 400
 """The first words of a query are looked up."""
 MAX_MISSING = 16
 """The first words of a query that no chunk has, for which near ones are looked up."""
-NEAR_CANDIDATES = 256
-"""Words with the most trigrams of a missing one, which are then compared with it."""
 MAX_CHECKED, MAX_READ = 32, 8
 """Near words of a missing one that are looked up under a filter, and chunks that are read of each."""
 GROWTH = 4
 """Where the filter excludes what was found, so many times as many are asked for next."""
 TIES = 16
-"""So many chunks more than wanted are asked for by words: of equal scores, and within the precision of the engine, the
+"""So many chunks more than wanted are asked for by words: of equal scores, and within the precision of Qdrant, the
 first by id are kept."""
 
 
-class Channel(NamedTuple):
-    """What one channel asks for: the nearest by the embedding, or by a sparse vector of words."""
-
-    query: list[float] | dict[int, float]
-    limit: int
-    offset: int = 0
-
-
-class Found(NamedTuple):
-    """A chunk that a channel has found."""
-
-    stored: Stored
-    score: float
-
-
-class Searcher(Protocol):
-    """What an engine answers. Each method but the first makes one round trip, as a flow of calls of its client."""
-
-    @property
-    def layout(self) -> Layout:
-        """How the collection keeps its chunks."""
-
-    def condition(self, filters: Sequence[Any]) -> Any:
-        """Return conditions that pass at least the chunks that pass all `filters`; None passes all.
-
-        A function can't be sent: what is found is tested by it.
-
-        Raises:
-            ConfigError: a filter has a form that can't be read.
-        """
-
-    def read_words(self, words: Sequence[str]) -> Flow[tuple[int, Mapping[str, int]]]:
-        """Return the number of chunks, and the number that have each of `words`, as far as there are any."""
-
-    def read_near(self, words: Sequence[str]) -> Flow[list[list[str]]]:
-        """Return for each word those that share most trigrams with it."""
-
-    def read_having(self, words: Sequence[str], limit: int, condition: Any) -> Flow[list[list[Stored]]]:
-        """Return for each word at most `limit` chunks that have it, or one of the same hash."""
-
-    def read_best(
-        self, channels: Sequence[Channel], condition: Any
-    ) -> Flow[tuple[list[list[Found]], dict[Any, float]]]:
-        """Return what each channel finds, and similarities by key of what words found, as far as they are known."""
-
-    def read_similarities(self, vector: list[float], keys: Sequence[Any]) -> Flow[dict[Any, float]]:
-        """Return the similarities of the chunks under `keys` that have an embedding."""
-
-    def read_places(self, places: Mapping[str, Sequence[ChunkRef]], condition: Any) -> Flow[list[Stored]]:
-        """Return the chunks that exist among references by document. There is a round trip for each page of them."""
-
-    def read_titled(self, titles: Sequence[str], limit: int, condition: Any) -> Flow[list[Stored]]:
-        """Return chunks with which one of `titles` is stored, at most `limit`."""
-
-
-def find_terms(engine: Searcher, request: FindTerms, filters: Sequence[Any]) -> Flow[QueryVocabulary]:
+def find_terms(engine: QdrantEngine, request: FindTerms, filters: Sequence[Any]) -> Flow[QueryVocabulary]:
     """Return the words of a query with their counts in the index, and near words of chunks that pass all `filters`.
 
     Raises:
         ConfigError: a filter can't be read.
     """
     filters = [one for one in filters if one is not None]
-    passes, condition = chunk_predicate(*filters), engine.condition(filters)
+    passes, condition = chunk_predicate(*filters), engine_filter(engine.layout, filters)
     words = list(dict.fromkeys(lexemes(request.text)))[:MAX_LEXEMES]
     chunk_count, known = yield from engine.read_words(words)
     counts = {word: known.get(word, 0) for word in words}
@@ -126,13 +68,13 @@ def find_terms(engine: Searcher, request: FindTerms, filters: Sequence[Any]) -> 
     return QueryVocabulary(chunk_count, terms)
 
 
-def search(engine: Searcher, request: SearchChunks, filters: Sequence[Any]) -> Flow[list[ScoredChunk]]:
+def search(engine: QdrantEngine, request: SearchChunks, filters: Sequence[Any]) -> Flow[list[ScoredChunk]]:
     """Return the best chunks of each channel that pass all `filters`, each with its scores in all that search.
 
     Raises:
         ConfigError: a filter can't be read, or the vector has another length than the embeddings.
     """
-    passes, condition = chunk_predicate(*filters), engine.condition(filters)
+    passes, condition = chunk_predicate(*filters), engine_filter(engine.layout, filters)
     weights: Mapping[str, float] = request.vocabulary.weights if request.vocabulary else {}
     known = {term.text for term in request.vocabulary.terms if term.chunk_count} if request.vocabulary else set()
     channels: list[Channel] = []
@@ -142,7 +84,7 @@ def search(engine: Searcher, request: SearchChunks, filters: Sequence[Any]) -> F
         vector = [float(number) for number in request.vector]
         channels.append(Channel(vector, request.limit))
     if known:
-        words = weights_by_hash({word: weight for word, weight in weights.items() if word in known})
+        words = sparse_vector({word: weight for word, weight in weights.items() if word in known})
         channels.append(Channel(words, request.limit + TIES))
     if not channels:
         return []
@@ -151,7 +93,7 @@ def search(engine: Searcher, request: SearchChunks, filters: Sequence[Any]) -> F
     for channel, answer in zip(channels, answers, strict=True):
         found = yield from _read_passing(engine, channel, answer, passes, condition)
         scored = {one.stored.key: _with_words(engine.layout, one.stored, request.vocabulary) for one in found}
-        if isinstance(channel.query, dict):
+        if isinstance(channel.query, models.SparseVector):
             by_score = sorted(scored, key=lambda key: (-(scored[key].keyword_score or 0), scored[key].chunk.id))
             scored = {key: scored[key] for key in by_score[: request.limit]}
         else:
@@ -164,7 +106,11 @@ def search(engine: Searcher, request: SearchChunks, filters: Sequence[Any]) -> F
 
 
 def _read_passing(
-    engine: Searcher, channel: Channel, answer: Sequence[Found], passes: Callable[[Chunk], bool], condition: Any
+    engine: QdrantEngine,
+    channel: Channel,
+    answer: Sequence[Found],
+    passes: Callable[[Chunk], bool],
+    condition: models.Filter | None,
 ) -> Flow[list[Found]]:
     """Return the best chunks that pass, with their scores; further ones are asked for if too few of `answer` do."""
     found: list[Found] = []
@@ -188,12 +134,12 @@ def _with_words(layout: Layout, stored: Stored, vocabulary: QueryVocabulary | No
     return ScoredChunk(stored.shown(), None, sum(weights[word] * counts[word] for word in terms), terms)
 
 
-def fetch(engine: Searcher, keys: MetadataKeys, refs: Sequence[ChunkRef], filters: Sequence[Any]) -> Flow[list[Chunk]]:
+def fetch(engine: QdrantEngine, refs: Sequence[ChunkRef], filters: Sequence[Any]) -> Flow[list[Chunk]]:
     """Return the chunks that exist among `refs` and pass all `filters`.
 
     Where neighbors are asked for by offset, all chunks of the document are read, and those around it kept.
     """
-    passes, condition = chunk_predicate(*filters), engine.condition(filters)
+    passes, condition = chunk_predicate(*filters), engine_filter(engine.layout, filters)
     placed, naming = ([ref for ref in refs if (ref.named_in is None) is is_placed] for is_placed in (True, False))
     places: dict[str, list[ChunkRef]] = {}
     for ref in placed:
@@ -202,24 +148,15 @@ def fetch(engine: Searcher, keys: MetadataKeys, refs: Sequence[ChunkRef], filter
     chunks: list[Chunk] = []
     if places:
         found = yield from engine.read_places(places, condition)
-        chunks += _pick(placed, found, keys, passes)
+        chunks += _pick(engine, placed, found, passes)
     if titles := mentioned_titles(ref.named_in or "" for ref in naming):
         found = yield from engine.read_titled(titles, MAX_DOCUMENTS, condition)
-        chunks += _pick(naming, found, keys, passes)
+        chunks += _pick(engine, naming, found, passes)
     return chunks
 
 
 def _pick(
-    refs: Sequence[ChunkRef], found: Iterable[Stored], keys: MetadataKeys, passes: Callable[[Chunk], bool]
+    engine: QdrantEngine, refs: Sequence[ChunkRef], found: Iterable[Stored], passes: Callable[[Chunk], bool]
 ) -> Sequence[Chunk]:
     """Return what `refs` ask for of the chunks that were found and pass."""
-    return MemoryStore((one.shown() for one in found if passes(one.chunk)), keys=keys).fetch(refs)
-
-
-def split_places(refs: Sequence[ChunkRef]) -> Mapping[str, list[Any]] | None:
-    """Return the indexes and ids that `refs` to a document ask for, by the name of each; None for all its chunks."""
-    if any(ref.index is None and ref.chunk_id is None for ref in refs):  # those by offset, too
-        return None
-    indexes = [ref.index for ref in refs if ref.index is not None]
-    ids = [ref.chunk_id for ref in refs if ref.index is None]
-    return {name: values for name, values in (("index", indexes), ("id", ids)) if values}
+    return MemoryStore((one.shown() for one in found if passes(one.chunk)), keys=engine.keys).fetch(refs)
