@@ -12,11 +12,11 @@ from itertools import groupby
 from typing import Any, Literal, NamedTuple, get_args
 
 from ctxassembly.assembly.adjacency.overlap import longest_border
-from ctxassembly.comparison.align import SHORTENING_REASONS, decisions_by_chunk
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import ALREADY_SENT, EXACT_DUPLICATE, NOT_RELEVANT, REPEATED
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.retrieval import Explanation
+from ctxassembly.data.trace import Decision
 from ctxassembly.evaluate.corpus import Corpus, locate
 from ctxassembly.evaluate.meter import comparable
 from ctxassembly.evaluate.questions import Evidence
@@ -54,6 +54,15 @@ Layer = Literal[
 - "not cited": it is in the context, and the answer doesn't cite it
 """
 LAYERS: tuple[Layer, ...] = get_args(Layer)
+_SHORTENING_REASONS = {
+    "budget": "cut to the budget",
+    "max_chunk_tokens": "cut to max_chunk_tokens",
+    "sentence": "other sentences of its chunk were selected",
+    "extractive": "compressed",
+    "llm": "compressed by a model",
+    "repeated": "a better-ranked passage has it",
+    "already sent": "the conversation has it",
+}
 MAX_STRIPPED_CHARS = 4
 """White space that splitters leave out between two chunks: a blank, an empty line."""
 
@@ -193,7 +202,10 @@ def _was_reranked_away(explanation: Explanation) -> bool:
 
 def loss_in_assembly(chunk: Chunk, context: Context) -> Loss:
     """Return the loss of a hit whose evidence isn't in the context."""
-    decisions = decisions_by_chunk(context)
+    decisions: dict[str, Decision] = {}
+    for decision in context.trace.decisions:  # the one that includes the chunk, else the best-ranked
+        if decision.chunk_id not in decisions or decision.is_in_context:
+            decisions[decision.chunk_id] = decision
     found = decisions.get(chunk.id)
     if found is not None and found.reason == EXACT_DUPLICATE and found.because_of:  # the copy has the evidence, too
         found = decisions.get(found.because_of, found)
@@ -201,7 +213,7 @@ def loss_in_assembly(chunk: Chunk, context: Context) -> Loss:
         return Loss("over budget", chunk.id, "it is in no decision of the trace")
     named = chunk.id if found.chunk_id == chunk.id else f"its copy {found.chunk_id}"
     because = f", because of {found.because_of}" if found.because_of else ""
-    words = SHORTENING_REASONS.get(found.reason) if found.outcome in ("cut", "compressed") else None
+    words = _SHORTENING_REASONS.get(found.reason) if found.outcome in ("cut", "compressed") else None
     reason = f"{named} was {found.outcome}: {words or found.reason}{because}"
     if found.outcome in ("duplicate", "contained") or found.reason in (REPEATED, ALREADY_SENT):
         return Loss("deduplicated", chunk.id, reason)

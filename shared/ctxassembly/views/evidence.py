@@ -189,17 +189,6 @@ def mark_evidence(evidence: Sequence[LocatedEvidence]) -> EvidenceMarks:
     return marks
 
 
-def passage_marks(passage: Passage, marks: EvidenceMarks) -> list[Mark]:
-    """Return the marks in the text of `passage`."""
-    shifted: list[Mark] = []
-    for at, piece in piece_offsets(passage):
-        for (start, end), numbers in marks.context_marks.get(piece.candidate.key, ()):
-            first, last = max(start, piece.start), min(end, piece.end)
-            if first < last:
-                shifted.append(((at + first - piece.start, at + last - piece.start), numbers))
-    return shifted
-
-
 def highlight_evidence(text: str, spans: Iterable[Mark], start_offset: int = 0) -> Html:
     """Return `text` with each piece of evidence marked; it begins at `start_offset` of the text `spans` refer to.
 
@@ -258,19 +247,12 @@ def evidence_report(context: ContextData, evidence: Sequence[LocatedEvidence]) -
 
     def line(number: int, one: LocatedEvidence) -> Html:
         status, explanation = evidence_status(context, one)
-        return tag("li", tag("b", f"{number} "), status_tag(status), f": {explanation}: ", quote_evidence(one))
+        outcome = tag("b", status, class_=f"cxa-{status.replace(' ', '-')}")
+        quoted = tag(
+            "q" if isinstance(one.evidence, str) else "span", truncate(one.text, NOTE_CHARS), lang="", dir="auto"
+        )
+        return tag("li", tag("b", f"{number} "), outcome, f": {explanation}: ", quoted)
 
     lines = take_fitting(map(line, count(1), evidence), EVIDENCE_BYTES)
     rest = more_line(len(evidence) - len(lines), "pieces of evidence")
     return join_html(tag("h3", count_read(evidence)), tag("ul", *lines, class_="cxa-asked"), rest)
-
-
-def quote_evidence(piece: LocatedEvidence) -> Html:
-    """Return a piece of evidence in its own words, or its span."""
-    name = "q" if isinstance(piece.evidence, str) else "span"
-    return tag(name, truncate(piece.text, NOTE_CHARS), lang="", dir="auto")
-
-
-def status_tag(status: str) -> Html:
-    """Return the outcome of a piece of evidence in its color."""
-    return tag("b", status, class_=f"cxa-{status.replace(' ', '-')}")

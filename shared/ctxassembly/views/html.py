@@ -88,23 +88,15 @@ def _visible_form(found: re.Match[str]) -> str:
     return "␡" if code == 0x7F else f"⟦U+{code:04X}⟧"
 
 
-def read_style(package: str, file: str) -> Html:
-    """Return a style sheet of `package` as an element.
-
-    A notebook has rules for all of its output: a class named twice outweighs them.
-    """
-    rules = files(package).joinpath(file).read_text("utf-8")
-    return Html(f"<style>{rules.replace('.cxa ', '.cxa.cxa ')}</style>")
-
-
-STYLE = read_style("ctxassembly.views", "page.css")
-"""The style sheet of all views."""
+_RULES = files("ctxassembly.views").joinpath("page.css").read_text("utf-8")
+STYLE = Html(f"<style>{_RULES.replace('.cxa ', '.cxa.cxa ')}</style>")
+"""The style sheet of all views. A notebook has rules for all of its output: a class named twice outweighs them."""
 CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """The content security policy of a page: it loads and runs nothing but its own style."""
 
 
-def render_section(title: str, *content: str, styles: str = STYLE) -> Html:
-    """Return a view as a part of a notebook: `content` below its title, with the style sheets that it needs.
+def render_section(title: str, *content: str) -> Html:
+    """Return a view as a part of a notebook: `content` below its title, with its style sheet.
 
     Each id is on the first element that has it. A link to an id that is nowhere, since its element had no room, goes.
     """
@@ -117,7 +109,7 @@ def render_section(title: str, *content: str, styles: str = STYLE) -> Html:
         return kept
 
     once = re.sub(r' id="([^"]*)"', keep_first, view)  # a quotation mark of a text is escaped, so this is an attribute
-    return Html(styles + re.sub(r' href="#([^"]*)"', lambda found: found[0] if found[1] in ids else "", once))
+    return Html(STYLE + re.sub(r' href="#([^"]*)"', lambda found: found[0] if found[1] in ids else "", once))
 
 
 def wrap_page(view: str) -> str:

@@ -12,7 +12,6 @@ from rich.console import Console
 import strategies
 from builders import hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, assemble
-from ctxassembly.comparison import compare
 from ctxassembly.views.html import make_visible
 from pages import assembled
 from strategies import Retrieval, retrievals
@@ -93,7 +92,6 @@ def test_a_file_gets_what_it_can_hold(encoding):
     context = assemble([Hit(chunks[0])], store=MemoryStore(chunks))
     console = Console(file=file, width=200)
     console.print(context)
-    console.print(compare([Hit(chunks[1])], [AssemblyConfig()]))
     file.flush()
     text = file.buffer.getvalue().decode(encoding)
     utf = encoding == "utf-8"
@@ -103,11 +101,9 @@ def test_a_file_gets_what_it_can_hold(encoding):
 def test_a_narrow_terminal_cuts_nothing_off():
     chunks = [Chunk(f"chunk-of-document-{n}", f"{n}", f"The text of the chunk {n}.") for n in range(9)]
     context = assemble(hits_of(chunks, *(n / 7 for n in range(9))), AssemblyConfig(max_tokens=60))
-    comparison = compare(hits_of(chunks), [AssemblyConfig(), AssemblyConfig(dedup="near")], evidence=["text"])
-    for shown in (context, comparison):
-        console = Console(file=StringIO(), width=40)
-        console.print(shown)
-        assert "…" not in console.file.getvalue()
+    console = Console(file=StringIO(), width=40)
+    console.print(context)
+    assert "…" not in console.file.getvalue()
 
 
 def test_a_context_from_nowhere_is_shown_as_well():

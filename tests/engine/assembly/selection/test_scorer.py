@@ -258,8 +258,8 @@ def test_comparisons_take_one():
     with_it = compare(HITS, [CONFIG, AssemblyConfig(max_tokens=20)], query=QUERY, scorer=Fluids(), evidence=[ANSWER])
     assert [row.evidence for row in with_it.rows] == [1.0, 1.0]
     assert [row.evidence for row in compare(HITS, [CONFIG], query=QUERY, evidence=[ANSWER]).rows] == [0.0]
-    slider = compare_budgets(HITS, [20, 24], CONFIG, query=QUERY, scorer=Fluids(), evidence=[ANSWER])
-    assert [stop.evidence for stop in slider.stops] == [1.0, 1.0]
+    by_budget = compare_budgets(HITS, [20, 24], CONFIG, query=QUERY, scorer=Fluids(), evidence=[ANSWER])
+    assert [row.evidence for row in by_budget.rows] == [1.0, 1.0]
 
 
 async def test_an_answer_chain_takes_one():

@@ -1,21 +1,18 @@
-"""The same hits under several configurations."""
+"""The same hits under several configurations and budgets, as a table."""
 
 from __future__ import annotations
 
-from io import StringIO
-
 import pytest
-from rich.console import Console
 
 from builders import hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.comparison import Comparison, compare
+from ctxassembly.comparison import Comparison, compare, compare_budgets
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.views.html import STYLE
 from pages import documents, read
 
 TEXT = numbered("w", 300)
-HOSTILE = "<script>alert(1)</script> $\\frac$ \u202e"
+HOSTILE = "<script>alert(1)</script> </table></section> $\\frac$ \u202e\n\x1b[31m"
+NUMBERS = ["tokens", "chunks", "documents", "passages", "mean run"]
 
 
 def compared(**options) -> Comparison:
@@ -33,7 +30,6 @@ def test_each_row_is_what_that_configuration_makes():
         assert (row.context, row.tokens) == (context, context.token_count)
         assert (row.documents, row.passages) == (2, 2)
         assert row.mean_passage_chars == sum(len(each.text) for each in context.passages) / 2
-        assert row.order == (("A", "a.pdf"), ("B", "b.pdf"))
     assert [row.chunks for row in comparison.rows][:2] == [6, 2]
     assert comparison.rows[2].tokens <= 100
 
@@ -101,32 +97,6 @@ def test_wrong_configurations_are_refused(options, said):
         compare([], **options)
 
 
-def test_the_table_has_the_numbers_and_the_order():
-    comparison = compared(evidence=["a010"])
-    tree = read(comparison.to_html())
-    rows = tree.rows("Mean run")
-    assert [row[:7] for row in rows] == [
-        [
-            each.name,
-            f"{each.tokens:,}",
-            str(each.chunks),
-            str(each.documents),
-            str(each.passages),
-            f"{each.mean_passage_chars:,.0f}",
-            f"{each.evidence:.2f}",
-        ]
-        for each in comparison.rows
-    ]
-    assert [row[7] for row in rows] == ["AB", "AB", "A"]
-    most = comparison.rows[0].tokens
-    assert [each.attributes["style"] for each in tree.all(class_="cxa-meter")[::2]] == [
-        f"width:{each.tokens / most:.1%}" for each in comparison.rows
-    ]
-    assert [each.text for each in tree.all(class_="cxa-legend")[0].all("li")] == ["A a.pdf", "B b.pdf"]
-    assert f"<style>{tree.all('style')[0].text}</style>" == STYLE
-    assert comparison._repr_html_() in comparison.to_html()
-
-
 def test_evidence_is_no_text_of_letters():
     with pytest.raises(InputError, match="evidence must be a sequence of texts"):
         compare([Hit(words_of("A", 0))], [AssemblyConfig()], evidence="begins")
@@ -141,50 +111,63 @@ def test_a_span_that_a_format_escapes_is_read(form):
     assert comparison.rows[0].evidence == 1.0
 
 
-@pytest.mark.parametrize("language", ["en", "nl"])
-def test_a_document_without_a_source_is_called_by_its_id(language):
-    comparison = compare(hits_of([words_of("A", 0), words_of("B", 0)]), [AssemblyConfig(language=language)])
-    assert [each.text for each in read(comparison.to_html()).all(class_="cxa-legend")[0].all("li")] == ["A A", "B B"]
-    assert printed(comparison).splitlines()[2:4] == ["A A", "B B"]
+def cells_of(comparison: Comparison) -> list[list[str]]:
+    """The table that each row's numbers make."""
+    return [
+        [
+            row.name,
+            f"{row.tokens:,}",
+            f"{row.chunks}",
+            f"{row.documents}",
+            f"{row.passages}",
+            f"{row.mean_passage_chars:,.0f}",
+            *([] if row.evidence is None else [f"{row.evidence:.2f}"]),
+        ]
+        for row in comparison.rows
+    ]
 
 
-def test_long_names_are_told_apart():
-    names = [f"{'x' * 200} {n}" for n in range(2)]
-    comparison = compare([], [AssemblyConfig()] * 2, names=names)
-    shown = [row[0] for row in read(comparison.to_html()).rows("Mean run")]
-    assert [each[:5] for each in shown] == ["1. xx", "2. xx"]
-    assert {each[-1] for each in shown} == {"…"}
-    assert [line.split()[0] for line in printed(comparison).splitlines()[1:3]] == ["1.", "2."]
-    assert [row.name for row in comparison.rows] == names
+@pytest.mark.parametrize("evidence", [(), ("a010",)], ids=["without evidence", "with evidence"])
+def test_a_terminal_and_a_notebook_show_the_same_table(evidence):
+    comparison = compared(evidence=evidence)
+    head, *lines = map(str.split, str(comparison).splitlines())
+    assert " ".join(head) == " ".join(["configuration", *NUMBERS, *(["evidence"] if evidence else [])])
+    assert lines == cells_of(comparison)
+    assert read(comparison._repr_html_()).rows("Mean run") == lines
 
 
-def test_the_order_is_cut_and_counted():
-    comparison = compare(hits_of([words_of(f"d{n}", 0) for n in range(40)]), [AssemblyConfig()])
-    (row,) = read(comparison.to_html()).rows("Mean run")
-    assert row[7] == "ABCDEFGHIJKL and 28 more"
-    assert "A B C D E F G H I J K L and 28 more" in printed(comparison)
+def test_the_columns_of_a_printed_table_end_below_each_other():
+    lines = str(compared(names=["a", "a longer name", "b"])).splitlines()
+    assert len({len(line) for line in lines}) == 1
 
 
-def printed(comparison: Comparison) -> str:
-    console = Console(file=StringIO(), width=300)
-    console.print(comparison)
-    return console.file.getvalue()
+def test_long_names_are_cut_in_the_table_alone():
+    comparison = compare([], [AssemblyConfig()], names=["x" * 200])
+    assert comparison.rows[0].name == "x" * 200
+    assert str(comparison).splitlines()[1].split()[0] == "x" * 119 + "…"
 
 
-def test_a_terminal_shows_the_same():
-    lines = printed(compared()).splitlines()
-    assert [line.split()[0] for line in lines[1:4]] == ["default", "window=0", "max_tokens=100"]
-    assert lines[4:6] == ["A a.pdf", "B b.pdf"]
-
-
-def test_two_tables_on_one_terminal_share_nothing():
-    assert printed(compared()) == printed(compared())
-
-
-def test_names_and_sources_can_do_nothing():
-    chunk = words_of("A", 0, metadata={"source": HOSTILE})
-    comparison = compare([Hit(chunk)], [AssemblyConfig()], names=[HOSTILE])
-    tree = read(comparison.to_html())
+def test_names_can_do_nothing():
+    comparison = compare([Hit(words_of("A", 0))], [AssemblyConfig()], names=[HOSTILE])
+    tree = read(comparison._repr_html_())
     assert tree.all("script") == []
-    assert tree.rows("Mean run")[0][0] == HOSTILE.replace("\u202e", "⟦U+202E⟧")
-    assert "\u202e" not in printed(comparison)
+    assert len(tree.all("section")) == 1
+    assert tree.rows("Mean run")[0][0].startswith("<script>alert(1)</script> </table></section> $\\frac$ ⟦U+202E⟧")
+    printed = str(comparison)
+    assert len(printed.splitlines()) == 2
+    assert not {"\u202e", "\x1b"} & {*printed}
+
+
+def test_each_budget_is_a_row_the_smallest_first():
+    chunks = documents()
+    comparison = compare_budgets(hits_of(chunks[:4]), [400, 50, 400], AssemblyConfig(window=0), evidence=["a010"])
+    assert [(row.name, row.context.trace.max_tokens) for row in comparison.rows] == [("50", 50), ("400", 400)]
+    (row,) = compare(hits_of(chunks[:4]), [AssemblyConfig(window=0, max_tokens=400)], evidence=["a010"]).rows
+    assert (comparison.rows[1].context, comparison.rows[1].evidence) == (row.context, row.evidence)
+    assert str(comparison).startswith("token budget  tokens")
+
+
+@pytest.mark.parametrize("budgets", [[], [0], [-3], [1.5], [True], "500", 500, [None]])
+def test_budgets_that_are_none_are_refused(budgets):
+    with pytest.raises(ConfigError, match="budgets must be one number of tokens or more, in a list, each a whole"):
+        compare_budgets([], budgets)

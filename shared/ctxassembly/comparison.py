@@ -1,0 +1,222 @@
+"""`compare`: the same hits under several configurations, a row each; `compare_budgets`: under several budgets.
+
+Experimental: the tables, and the fields of the results, may still change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from statistics import fmean
+from typing import TYPE_CHECKING, TypedDict
+
+from ctxassembly.assembly.selection.supplement import Supplement
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.context import Context
+from ctxassembly.data.chunks import Hit
+from ctxassembly.errors import ConfigError
+from ctxassembly.protocols import Embeddings, LanguageModel, Scorer, Store
+from ctxassembly.runtime.assemble import assemble
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.views.evidence import Evidence, LocatedEvidence, check_evidence, locate_evidence
+from ctxassembly.views.html import VALUE_CHARS, format_number, make_visible, render_section, table, truncate
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["Comparison", "ComparisonRow", "compare", "compare_budgets"]
+
+DEFAULT_BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
+"""From a few sentences for a voice assistant to the default of `AssemblyConfig`."""
+_NUMBERS = ("tokens", "chunks", "documents", "passages", "mean run")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """The context of one configuration, in numbers.
+
+    >>> from ctxassembly import AssemblyConfig, Chunk, Hit
+    >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
+    >>> for row in compare(hits, [AssemblyConfig(), AssemblyConfig(max_tokens=12)]).rows:
+    ...     print(f"{row.name}: {row.tokens} tokens, {row.documents} of 2 documents")
+    default: 20 tokens, 2 of 2 documents
+    max_tokens=12: 10 tokens, 1 of 2 documents
+    """
+
+    name: str
+    context: Context = field(repr=False)
+    evidence: float | None = None
+    """The mean share of the evidence that the context has, 0 to 1; None if none was given."""
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of the context."""
+        return self.context.token_count
+
+    @property
+    def chunks(self) -> int:
+        """The number of chunks with text of their own in the context."""
+        return sum(decision.is_in_context for decision in self.context.trace.decisions)
+
+    @property
+    def documents(self) -> int:
+        """The number of documents in the context."""
+        return len({passage.document_id for passage in self.context.passages})
+
+    @property
+    def passages(self) -> int:
+        """The number of passages in the context."""
+        return len(self.context.passages)
+
+    @property
+    def mean_passage_chars(self) -> float:
+        """The mean number of characters of a passage; 0 if there is none."""
+        return fmean(len(passage.text) for passage in self.context.passages) if self.context.passages else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A row for each configuration. `print` shows them as a table, and so does a notebook.
+
+    >>> from ctxassembly import Chunk, Hit
+    >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
+    >>> print(compare(hits, [AssemblyConfig(), AssemblyConfig(max_tokens=12)], names=["roomy", "tight"]))
+    configuration  tokens  chunks  documents  passages  mean run
+    roomy              20       2          2         2        12
+    tight              10       1          1         1        12
+
+    A mean run is the mean number of characters of a passage. Each row has its context:
+    `row.context.view(evidence=...)` shows what was left out and why.
+    """
+
+    rows: tuple[ComparisonRow, ...]
+    setting: str = "configuration"
+    """The name of what the rows differ in."""
+
+    def __str__(self) -> str:
+        cells = [[make_visible(" ".join(cell.split())) for cell in line] for line in self._cells()]
+        first, *widths = (max(map(len, column)) for column in zip(*cells, strict=True))
+        return "\n".join("  ".join([name.ljust(first), *map(str.rjust, numbers, widths)]) for name, *numbers in cells)
+
+    def _repr_html_(self) -> str:
+        columns, *rows = self._cells()
+        caption = "Mean run: characters of a passage. Evidence: the share of it that is read"
+        return render_section("The same hits, configured differently", table(caption, columns, rows, len(rows)))
+
+    def _cells(self) -> Iterator[tuple[str, ...]]:
+        """Yield the names of the columns, then the cells of each row."""
+        has_evidence = any(row.evidence is not None for row in self.rows)
+        yield (self.setting, *_NUMBERS, *(["evidence"] if has_evidence else []))
+        for row in self.rows:
+            counts = map(format_number, (row.tokens, row.chunks, row.documents, row.passages))
+            share = [format_number(row.evidence, 2)] if has_evidence else []
+            yield (truncate(row.name, VALUE_CHARS), *counts, format_number(row.mean_passage_chars, 0), *share)
+
+
+class AssemblyOptions(TypedDict, total=False):
+    """The arguments of `assemble` besides the configuration."""
+
+    query: str | None
+    store: Store | None
+    supplement: str | Supplement | None
+    embeddings: Embeddings | None
+    llm: LanguageModel | None
+    scorer: Scorer | None
+
+
+def compare(
+    hits: Sequence[Hit],
+    configs: Sequence[AssemblyConfig],
+    *,
+    names: Sequence[str] | None = None,
+    evidence: Sequence[Evidence] = (),
+    **options: Unpack[AssemblyOptions],
+) -> Comparison:
+    """Assemble `hits` under each of `configs`, and compare the contexts.
+
+    Experimental.
+
+    `options` are the arguments of `assemble` besides the configuration. `names` are the names of the
+    configurations, by default the settings in which they differ. `evidence` should be read by the model. A text counts
+    if a passage has it, whatever its white space, capitals and punctuation. A span of a document counts by the share of
+    its characters that the context has.
+
+    >>> from ctxassembly import Chunk, Hit
+    >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
+    >>> found = compare(hits, [AssemblyConfig(), AssemblyConfig(max_tokens=12)], evidence=["Eat nothing."])
+    >>> [(row.name, row.chunks, row.evidence) for row in found.rows]
+    [('default', 2, 1.0), ('max_tokens=12', 1, 0.0)]
+
+    Raises:
+        ConfigError: there is no configuration, or another number of names.
+        InputError: a piece of evidence is neither a text nor a span.
+    """
+    if not _are_all(AssemblyConfig, configs) or not configs:
+        raise ConfigError("configs", "one AssemblyConfig or more, in a list", configs)
+    if names is not None and not (_are_all(str, names) and len(names) == len(configs)):
+        raise ConfigError("names", f"as many as there are configurations, {len(configs)}, each a text", names)
+    evidence_pieces = check_evidence(evidence)
+    rows = []
+    for name, config in zip(names or _default_names(configs), configs, strict=True):
+        context = assemble(hits, config, **options)
+        shares = [_share_read(piece) for piece in locate_evidence(context, evidence_pieces)]
+        rows.append(ComparisonRow(name, context, fmean(shares) if shares else None))
+    return Comparison(tuple(rows))
+
+
+def compare_budgets(
+    hits: Sequence[Hit],
+    budgets: Sequence[int] = DEFAULT_BUDGETS,
+    config: AssemblyConfig | None = None,
+    *,
+    evidence: Sequence[Evidence] = (),
+    **options: Unpack[AssemblyOptions],
+) -> Comparison:
+    """Assemble `hits` under each of `budgets`, the smallest first, and compare the contexts.
+
+    Experimental.
+
+    Each of `budgets`, a number of tokens, replaces the `max_tokens` of `config`. The other arguments are the same
+    as for `compare`.
+
+    >>> from ctxassembly import Chunk, Hit
+    >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
+    >>> print(compare_budgets(hits, [50, 12], evidence=["Eat nothing."]))
+    token budget  tokens  chunks  documents  passages  mean run  evidence
+    12                10       1          1         1        12      0.00
+    50                20       2          2         2        12      1.00
+
+    Raises:
+        ConfigError: there is no budget, or one that isn't a whole number from 1.
+        InputError: a piece of evidence is neither a text nor a span.
+    """
+    if not _are_all(int, budgets) or not budgets or any(isinstance(one, bool) or one < 1 for one in budgets):
+        raise ConfigError("budgets", "one number of tokens or more, in a list, each a whole number from 1", budgets)
+    ascending = sorted(set(budgets))
+    configs = [replace(config or AssemblyConfig(), max_tokens=budget) for budget in ascending]
+    names = [f"{budget:,}" for budget in ascending]
+    return Comparison(compare(hits, configs, names=names, evidence=evidence, **options).rows, "token budget")
+
+
+def _share_read(piece: LocatedEvidence) -> float:
+    """Return the share of a span that the context has; a text counts whole or not at all."""
+    return float(piece.share_read >= 1) if isinstance(piece.evidence, str) else piece.share_read
+
+
+def _are_all(kind: type, values: object) -> bool:
+    """Return True if `values` is a sequence of `kind`. A string is no sequence of strings here."""
+    return isinstance(values, Sequence) and not isinstance(values, str) and all(isinstance(x, kind) for x in values)
+
+
+def _default_names(configs: Sequence[AssemblyConfig]) -> list[str]:
+    """Return a name for each of `configs`: its settings that differ, except defaults; numbered if names are equal."""
+    names = [", ".join(_changed_settings(config, configs)) or "default" for config in configs]
+    return [name if names.count(name) == 1 else f"{number}. {name}" for number, name in enumerate(names, 1)]
+
+
+def _changed_settings(config: AssemblyConfig, configs: Sequence[AssemblyConfig]) -> Iterator[str]:
+    default = AssemblyConfig()
+    for name in (one.name for one in fields(config)):
+        value = getattr(config, name)
+        if value != getattr(default, name) and any(getattr(other, name) != value for other in configs):
+            yield f"{name}={safe_repr(value, 60)}"
