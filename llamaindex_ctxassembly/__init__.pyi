@@ -23,6 +23,3 @@ from llamaindex_ctxassembly.stores.neighbors import VectorStoreNeighbors as Vect
 from llamaindex_ctxassembly.stores.numbering import number_chunks as number_chunks
 from llamaindex_ctxassembly.stores.numbering import number_stored_chunks as number_stored_chunks
 from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbors as PGVectorNeighbors
-from llamaindex_ctxassembly.workflow import ContextEvent as ContextEvent
-from llamaindex_ctxassembly.workflow import RetrievedEvent as RetrievedEvent
-from llamaindex_ctxassembly.workflow import add_assembly_step as add_assembly_step

@@ -9,16 +9,12 @@ import pytest
 from heartbeat import Slow
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import TextNode
-from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
 from llamaindex_ctxassembly import (
     AnswerQueryEngine,
     ContextAssemblyPostprocessor,
-    ContextEvent,
     ContextRetriever,
-    RetrievedEvent,
-    add_assembly_step,
 )
 from llamaindex_samples import Answering, Fixed, scored
 
@@ -63,19 +59,6 @@ async def test_nodes_are_made_beside_the_loop(way: str, slow: Slow) -> None:
     assert await slow.leaves_the_loop_free(lambda: WAYS[way](postprocessor), "count", "trace_to_plain")
 
 
-async def test_a_step_of_a_workflow_assembles_beside_the_loop(slow: Slow) -> None:
-    class Reading(Workflow):
-        @step
-        async def retrieve(self, event: StartEvent) -> RetrievedEvent:
-            return RetrievedEvent(nodes=NODES, query=event.query)
-
-        @step
-        async def answer(self, event: ContextEvent) -> StopEvent:
-            return StopEvent(result=event.context.text)
-
-    add_assembly_step(Reading, ContextAssemblyPostprocessor(config=slow.config))
-
-    async def read() -> Any:
-        return await Reading().run(query=QUESTION)
-
-    assert await slow.leaves_the_loop_free(read, "count")
+async def test_a_context_is_assembled_beside_the_loop(slow: Slow) -> None:
+    postprocessor = ContextAssemblyPostprocessor(config=slow.config)
+    assert await slow.leaves_the_loop_free(lambda: postprocessor.acontext(NODES, QUESTION), "count")

@@ -1,4 +1,4 @@
-"""Workflows and agents: the assembling step, its events in a saved run, and tools whose sources are resolved."""
+"""Workflows and agents: a step that assembles, its context in a saved run, and tools whose sources are resolved."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, TextBlock, ToolCallBlock
+from llama_index.core.base.response.schema import Response
 from llama_index.core.llms.mock import MockFunctionCallingLLM
-from llama_index.core.schema import ImageNode, NodeWithScore, TextNode
+from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import QueryEngineTool, RetrieverTool
 from llama_index.core.workflow import Context as WorkflowContext
-from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
+from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
 
-from ctxassembly import AssemblyConfig, ConfigError, Context, Conversation, InputError, Labels
+from ctxassembly import Context, Conversation, Labels
 from llamaindex_ctxassembly import (
     AnswerQueryEngine,
     ContextAssemblyPostprocessor,
-    ContextEvent,
-    RetrievedEvent,
-    add_assembly_step,
     resolve,
 )
 from llamaindex_samples import QUESTION, Answering, splitted
@@ -39,99 +37,51 @@ def index() -> VectorStoreIndex:
     return splitted()
 
 
-def workflow_over(index: VectorStoreIndex, llm: Answering, **settings: Any) -> type[Workflow]:
+class Assembled(Event):
+    """What a step of one's own hands on: nodes as objects, and the context as plain data."""
+
+    nodes: list[NodeWithScore]
+    context: dict[str, Any]
+
+
+def workflow_over(index: VectorStoreIndex, llm: Answering) -> Workflow:
+    postprocessor = ContextAssemblyPostprocessor.from_index(index)
+
     class Answered(Workflow):
         @step
-        async def retrieve(self, event: StartEvent) -> RetrievedEvent:
-            nodes = await index.as_retriever(similarity_top_k=4).aretrieve(event.question)
-            return RetrievedEvent(nodes=nodes, query=event.question)
+        async def read(self, event: StartEvent) -> Assembled:
+            found = await index.as_retriever(similarity_top_k=4).aretrieve(event.question)
+            context = await postprocessor.acontext(found, event.question)
+            nodes = await postprocessor.apostprocess_nodes(found, query_str=event.question)
+            return Assembled(nodes=nodes, context=context.to_dict())
 
         @step
-        async def answer(self, run: WorkflowContext, event: ContextEvent) -> StopEvent:
-            await run.store.set("read", event)
-            said = await llm.acomplete(
-                "\n".join(one["content"] for one in event.context.to_messages(event.query or ""))
-            )
-            return StopEvent(result=event.context.resolve(said.text))
+        async def write(self, run: WorkflowContext, event: Assembled) -> StopEvent:
+            await run.store.set("read", event.context)
+            said = await llm.acomplete("\n\n".join(node.text for node in event.nodes))
+            return StopEvent(result=resolve(Response(said.text, event.nodes)))
 
-    add_assembly_step(Answered, ContextAssemblyPostprocessor.from_index(index, **settings))
-    return Answered
+    return Answered()
 
 
-async def test_a_step_assembles_what_another_has_retrieved(index: VectorStoreIndex) -> None:
+async def test_a_step_s_nodes_are_resolved_in_another_step(index: VectorStoreIndex) -> None:
     llm = Answering()
-    resolved = await workflow_over(index, llm)().run(question=QUESTION)
+    resolved = await workflow_over(index, llm).run(question=QUESTION)
     assert [citation.source for citation in resolved.citations] == ["tax.pdf", "dye.pdf"]
     nodes = index.as_retriever(similarity_top_k=4).retrieve(QUESTION)
-    context = ContextAssemblyPostprocessor.from_index(index).context(nodes, QUESTION)
-    assert context.text in llm.prompts[0]
+    assert llm.prompts == [ContextAssemblyPostprocessor.from_index(index).context(nodes, QUESTION).text]
 
 
 async def test_a_saved_run_has_the_context_again(index: VectorStoreIndex) -> None:
-    kind = workflow_over(index, Answering())
-    workflow = kind()
+    workflow = workflow_over(index, Answering())
     run = WorkflowContext(workflow)
     await workflow.run(question=QUESTION, ctx=run)
     saved = json.loads(json.dumps(run.to_dict()))
-    again = WorkflowContext.from_dict(kind(), saved)
-    event, before = await again.store.get("read"), await run.store.get("read")
-    assert isinstance(event.context, Context)
-    assert event.context == before.context
-    assert event.context.resolve("By night [1].").citations[0].source == "tax.pdf"
-
-
-async def test_the_step_has_the_name_that_is_free(index: VectorStoreIndex) -> None:
-    class Own(Workflow):
-        @step
-        async def assemble(self, event: StartEvent) -> RetrievedEvent:
-            return RetrievedEvent(nodes=await index.as_retriever().aretrieve(event.question), query=event.question)
-
-        @step
-        async def answer(self, event: ContextEvent) -> StopEvent:
-            return StopEvent(result=event.context.text)
-
-    with pytest.raises(Exception, match="assemble is already part of this workflow"):
-        add_assembly_step(Own)
-    add_assembly_step(Own, name="read")
-    assert (await Own().run(question=QUESTION)).startswith("[1] Source: ")
-    with pytest.raises(ConfigError, match="name must be the name of a step, an identifier, got 'my step'"):
-        add_assembly_step(Own, name="my step")
-
-
-def test_nodes_come_back_as_what_they_were() -> None:
-    nodes = [
-        NodeWithScore(node=TextNode(id_="t", text="Wool.", metadata={"page": 3}), score=0.5),
-        NodeWithScore(node=ImageNode(id_="i", text="A loom.", image_path="/pictures/loom.png")),
-    ]
-    event = RetrievedEvent(nodes=nodes, query=QUESTION)
-    again = RetrievedEvent.model_validate(json.loads(event.model_dump_json()))
-    assert again.nodes == nodes
-    assert [type(one.node) for one in again.nodes] == [TextNode, ImageNode]
-
-
-class Row(TextNode):
-    """A node of a caller's own, with a field more."""
-
-    row: int = 0
-
-    @classmethod
-    def class_name(cls) -> str:
-        return "Row"
-
-
-def test_nodes_of_a_caller_s_own_class_come_back_too() -> None:
-    event = RetrievedEvent(nodes=[NodeWithScore(node=Row(text="Drink water.", row=7))])
-    (again,) = RetrievedEvent.model_validate(json.loads(event.model_dump_json())).nodes
-    assert again.node == event.nodes[0].node
-
-
-def test_what_is_no_workflow_and_what_is_no_context_is_an_error(index: VectorStoreIndex) -> None:
-    with pytest.raises(ConfigError, match=r"^workflow must be a class of workflows, got"):
-        add_assembly_step(workflow_over(index, Answering())())  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"^postprocessor must be a ContextAssemblyPostprocessor or None, got"):
-        add_assembly_step(Workflow, AssemblyConfig())  # type: ignore[arg-type]
-    with pytest.raises(InputError):
-        ContextEvent(context="[1] Source: a.pdf")
+    again = WorkflowContext.from_dict(workflow_over(index, Answering()), saved)
+    context = Context.from_dict(await again.store.get("read"))
+    nodes = index.as_retriever(similarity_top_k=4).retrieve(QUESTION)
+    assert context == ContextAssemblyPostprocessor.from_index(index).context(nodes, QUESTION)
+    assert context.resolve("By night [1].").citations[0].source == "tax.pdf"
 
 
 async def test_the_awaited_context_is_the_context(index: VectorStoreIndex) -> None:
