@@ -21,7 +21,7 @@ from llama_index.core.schema import (
 )
 
 from ctxassembly.assembly.adjacency.positions import FACTS_KEY
-from ctxassembly.config.hints import hint_for_node
+from ctxassembly.config.hints import hint_for
 from ctxassembly.context import Context
 from ctxassembly.data.blocks import block_in
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, section_of
@@ -52,7 +52,7 @@ def as_node_list(nodes: Any) -> list[NodeWithScore]:
     if isinstance(nodes, (BaseNode, NodeWithScore)):  # its fields, otherwise, one by one
         raise InputError("nodes must be a list of NodeWithScore, got one: write [NodeWithScore(node=node)]")
     if not isinstance(nodes, Iterable):
-        hint = hint_for_node(nodes) or ": write context(retriever.retrieve(query), query)"
+        hint = hint_for("nodes", nodes) or ": write context(retriever.retrieve(query), query)"
         raise InputError(f"nodes must be a list of NodeWithScore, got {type(nodes).__name__}{hint}")
     return list(nodes)
 
@@ -224,7 +224,7 @@ def is_media(scored: NodeWithScore) -> bool:
         InputError: `scored` is not a NodeWithScore.
     """
     if not isinstance(scored, NodeWithScore):
-        raise InputError(f"nodes must be a list of NodeWithScore, got {safe_repr(scored)}{hint_for_node(scored)}")
+        raise InputError(f"nodes must be a list of NodeWithScore, got {safe_repr(scored)}{hint_for('nodes', scored)}")
     text = text_of(scored.node)
     return isinstance(text, str) and not str.strip(text) and any(_resources(scored.node))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.runnables import RunnableLambda
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryIndex, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, MemoryIndex, MemoryStore, assemble
 from ctxassembly.errors import ConfigError, InputError, VocabularyError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, to_messages
 from langchain_samples import document, documents, vector_store
@@ -23,7 +23,6 @@ INDEX = MemoryIndex([Chunk("a", "a", "Rest.")])
     [
         ([document("A", 1)], "ContextAssembler().as_context().invoke(documents)"),
         (VECTORSTORE.similarity_search_with_score("falcon", k=2), "ContextAssemblyRetriever.from_vectorstore(vectorst"),
-        ([Hit(document("A", 1))], "ContextAssembler().as_context().invoke(documents)"),  # type: ignore[arg-type]
     ],
 )
 def test_documents_are_no_hits(hits: Any, instead: str) -> None:
@@ -133,7 +132,6 @@ class Unawaited:
     [
         (ContextAssembler(), "May I drink?", ": write (retriever | assembler).invoke('May I drink?')"),
         (ContextAssembler(), RETRIEVED[0], ": write [document]"),
-        (ContextAssembler(), [RETRIEVED], ": write [document for found in documents for document in found]"),
         (ContextAssembler(), Unawaited(), ": write await before it"),
         (
             ContextAssembler(),
@@ -153,8 +151,8 @@ def test_a_chain_names_the_input_to_write(chain: Any, given: Any, instead: str) 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ContextAssemblyRetriever(SEARCH), r"takes its parameters by name, got .*: write retriever=\.\.\."),
-        (lambda: ContextAssembler(AssemblyConfig()), r"takes its parameters by name, got .*: write config=\.\.\."),
+        (lambda: ContextAssemblyRetriever(SEARCH), r"takes its parameters by name, got .*\. It takes .*retriever"),
+        (lambda: ContextAssembler(AssemblyConfig()), r"takes its parameters by name, got .*\. It takes .*config"),
         (lambda: ContextAssembler(VECTORSTORE), r"got .*: write store=VectorStoreNeighbors\(vectorstore\)"),
         (ContextAssemblyRetriever, r"ContextAssemblyRetriever\(\) needs retriever=\Z"),
         (lambda: ContextAssemblyRetriever(vectorstore=VECTORSTORE), r": write ContextAssemblyRetriever\.from_vectorst"),

@@ -9,7 +9,7 @@ import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.llms import MockLLM
 
-from ctxassembly import Chunk, Hit, MemoryIndex, assemble
+from ctxassembly import Chunk, MemoryIndex, assemble
 from ctxassembly.errors import ConfigError, InputError
 from llamaindex_ctxassembly import (
     AnswerQueryEngine,
@@ -27,7 +27,7 @@ INDEX = VectorStoreIndex(NODES, embed_model=WordEmbedding())
 CHUNKS = MemoryIndex([Chunk("a", "a", "Rest.")])
 
 
-@pytest.mark.parametrize("hits", [scored(*NODES[:2]), NODES[:2], [Hit(NODES[0])]])  # type: ignore[arg-type]
+@pytest.mark.parametrize("hits", [scored(*NODES[:2]), NODES[:2]])
 def test_nodes_are_no_hits(hits: Any) -> None:
     with pytest.raises(InputError, match=r"ContextAssemblyPostprocessor\(\)\.context\(nodes\)"):
         assemble(hits)

@@ -7,7 +7,7 @@ framework is imported for an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import wraps
@@ -22,86 +22,83 @@ _MAX_VALUE_CHARS = 40
 """Most characters of a value in a suggestion."""
 
 
+_AWAIT = ": write await before it"
+_DOCUMENTS = (
+    ": for LangChain's documents write ContextAssembler().as_context().invoke(documents), of langchain_ctxassembly"
+)
+_NODES = ": for LlamaIndex's nodes write ContextAssemblyPostprocessor().context(nodes), of llamaindex_ctxassembly"
+_SCORED_DOCUMENT = (
+    ": for LangChain's write ContextAssemblyRetriever.from_vectorstore(vectorstore), of langchain_ctxassembly, which "
+    "keeps the scores, or put them into document.metadata['score']"
+)
+_NEAR_MISSES: Mapping[str, Mapping[str, str]] = {
+    "hits": {
+        "__await__": _AWAIT,
+        "page_content": _DOCUMENTS,
+        "get_content": _NODES,
+        "hits": ": write assemble(retrieved.hits, query=query)",
+        "__next__": ": write list(hits)",
+    },
+    "documents": {"page_content": ": write [document]", "get_content": _NODES, "__await__": _AWAIT},
+    "nodes": {
+        "page_content": _DOCUMENTS,
+        "source_nodes": ": write response.source_nodes",
+        "get_content": ": write NodeWithScore(node=node)",
+        "__await__": _AWAIT,
+    },
+    "query": {"__await__": _AWAIT},
+    "store": {
+        "similarity_search": ": write store=VectorStoreNeighbors(vectorstore), or store=PGVectorNeighbors(vectorstore) "
+        "for Postgres, both of langchain_ctxassembly",
+        "docstore": ": write ContextAssemblyPostprocessor.from_index(index), or docstore=index.docstore",
+        "get_ref_doc_info": ": write docstore=docstore in a ContextAssemblyPostprocessor, or "
+        "store=DocstoreNeighbors(docstore)",
+        "stores_text": ": write vector_store=vector_store in a ContextAssemblyPostprocessor, or "
+        "store=VectorStoreNeighbors(...)",
+        "append": ": write store=MemoryStore(chunks)",
+        "invoke": ": neighbors come from a store and not from a retriever: give its vector store or docstore",
+    },
+    "index": {
+        "similarity_search": ": write ContextAssemblyRetriever.from_vectorstore(vectorstore), or "
+        "index=PostgresIndex.attach(vectorstore)",
+        "as_query_engine": ": write AnswerQueryEngine.from_args(index), or "
+        "index=PostgresIndex.attach(index.vector_store)",
+        "fetch": ": write index=MemoryIndex(chunks)",
+        "append": ": write index=MemoryIndex(chunks)",
+    },
+}
+"""By parameter, the line for an object with an attribute; the first attribute that it has counts."""
+
+
+def hint_for(parameter: str, given: Any) -> str:
+    """Return the hint for `given` as `parameter`; empty if there is none."""
+    return next((line for attribute, line in _NEAR_MISSES[parameter].items() if hasattr(given, attribute)), "")
+
+
 def not_a_hit_error(given: object, position: int | None = None) -> InputError:
     """Return the error for `given`, passed as the hit at `position`, or as all hits if `position` is None."""
     where = "" if position is None else f" at place {position}"
     got = type(given).__name__ if position is None else safe_repr(given)
-    is_query = position is None and isinstance(given, str)
-    hint = f": write assemble(hits, query={safe_repr(given, 40)})" if is_query else _hint_for_hits(given)
+    if position is None and isinstance(given, str):
+        hint = f": write assemble(hits, query={safe_repr(given, 40)})"
+    elif _is_scored_document(given):
+        hint = _SCORED_DOCUMENT
+    else:
+        hint = hint_for("hits", given) or ": write [Hit(Chunk(id, document_id, text), score), ...]"
     return InputError(f"hits must be a sequence of Hit, got {got}{where}{hint}")
 
 
 def hint_for_documents(given: Any) -> str:
     """Return the hint for `given`, passed as LangChain's documents or as one of them."""
-    if _is_document(given):
-        return ": write [document]"
     if isinstance(given, str):
         return f": write (retriever | assembler).invoke({safe_repr(given, 40)})"
-    if isinstance(given, (list, tuple)):
-        # A document with its score, as `similarity_search_with_score` returns it; else the first item with a hint.
-        pair = len(given) == 2 and _is_document(given[0]) and not _is_document(given[1])
-        if not pair and given and isinstance(given[0], list):
-            return ": write [document for found in documents for document in found]"
-        items = (one for one in given if not _is_document(one) and not isinstance(one, str))
-        return _hint_for_hits(given) if pair else next(filter(None, map(hint_for_documents, items)), "")
-    return _hint_for_hits(given) if hasattr(given, "get_content") else _hint_for_await(given)
+    wrong = (one for one in given if not hasattr(one, "page_content")) if isinstance(given, list) else [given]
+    hints = (_SCORED_DOCUMENT if _is_scored_document(one) else hint_for("documents", one) for one in wrong)
+    return next(filter(None, hints), "")
 
 
-def hint_for_node(given: Any) -> str:
-    """Return the hint for `given`, passed as one of LlamaIndex's nodes with scores."""
-    if _is_document(given):
-        return _hint_for_hits(given)
-    if hasattr(given, "source_nodes"):
-        return ": write response.source_nodes"
-    return ": write NodeWithScore(node=node)" if hasattr(given, "get_content") else _hint_for_await(given)
-
-
-def _hint_for_await(given: Any) -> str:
-    return ": write await before it" if hasattr(given, "__await__") else ""
-
-
-def _hint_for_hits(given: Any) -> str:
-    if hint := _hint_for_await(given):
-        return hint
-    if isinstance(given, list):
-        return ": write [hit for found in hits for hit in found]"
-    if isinstance(given, tuple) and len(given) == 2:
-        if _is_document(given[0]):
-            return (
-                ": for LangChain's write ContextAssemblyRetriever.from_vectorstore(vectorstore), of "
-                "langchain_ctxassembly, which keeps the scores, or put them into document.metadata['score']"
-            )
-        return ": write Hit(chunk, score) for each pair"
-    if _is_document(given):
-        return (
-            ": for LangChain's documents write ContextAssembler().as_context().invoke(documents), of "
-            "langchain_ctxassembly"
-        )
-    if hasattr(given, "get_content"):  # a node, or one with its score
-        return ": for LlamaIndex's nodes write ContextAssemblyPostprocessor().context(nodes), of llamaindex_ctxassembly"
-    if hasattr(given, "document_id") and hasattr(given, "text"):
-        return ": write Hit(chunk)"
-    return f": {_hint_for_own_kinds(given)}"
-
-
-def _hint_for_own_kinds(given: Any) -> str:
-    if hasattr(given, "hits") or hasattr(given, "channels"):  # what `retrieve` returns, or a chunk of it
-        return "write assemble(retrieved.hits, query=query)"
-    if hasattr(given, "__next__") or isinstance(given, ValuesView):
-        return "write list(hits)"
-    return _hint_for_chunk(getattr(given, "chunk", None))
-
-
-def _hint_for_chunk(given: Any) -> str:
-    if _is_document(given) or hasattr(given, "get_content"):
-        return "the adapters take documents and nodes as they are" + _hint_for_hits(given)
-    if hasattr(given, "document_id"):  # of one hit without a list
-        return "write [hit]"
-    return "write Hit(Chunk(id, document_id, text), score)"
-
-
-def _is_document(given: Any) -> bool:
-    return hasattr(given, "page_content") and hasattr(given, "metadata")
+def _is_scored_document(given: object) -> bool:
+    return isinstance(given, tuple) and len(given) == 2 and hasattr(given[0], "page_content")
 
 
 def hint_for_config(given: Any, accepts_query: bool = True) -> str:
@@ -114,10 +111,6 @@ def hint_for_config(given: Any, accepts_query: bool = True) -> str:
         if text in USES:
             return f": write config=AssemblyConfig.for_use({text!r})"
         return f": write query={safe_repr(given, 40)}" if accepts_query else ""
-    if given is AssemblyConfig:
-        return ": write config=AssemblyConfig()"
-    if isinstance(given, (list, tuple)):
-        return ": hits come first: write assemble(hits, query=query)" if accepts_query else ""
     if isinstance(given, int):
         return f": write config=AssemblyConfig(max_tokens={safe_repr(given, 40)})"
     # Only a plain dict: another mapping may raise, or never end.
@@ -129,35 +122,7 @@ def hint_for_config(given: Any, accepts_query: bool = True) -> str:
 
 def hint_for_store(given: Any) -> str:
     """Return the hint for `store=given`; empty if there is none."""
-    if isinstance(given, type):
-        return f": write store={given.__name__}(...)"
-    if hasattr(given, "similarity_search") or hasattr(given, "get_by_ids"):
-        return (
-            ": write store=VectorStoreNeighbors(vectorstore), or store=PGVectorNeighbors(vectorstore) for Postgres, "
-            "both of langchain_ctxassembly"
-        )
-    if hasattr(given, "as_query_engine") or hasattr(given, "docstore"):
-        return ": write ContextAssemblyPostprocessor.from_index(index), or docstore=index.docstore"
-    if hasattr(given, "get_ref_doc_info"):
-        return ": write docstore=docstore in a ContextAssemblyPostprocessor, or store=DocstoreNeighbors(docstore)"
-    if hasattr(given, "stores_text"):
-        return ": write vector_store=vector_store in a ContextAssemblyPostprocessor, or store=VectorStoreNeighbors(...)"
-    if isinstance(given, (list, tuple)):
-        return ": write store=MemoryStore(chunks)"
-    if hasattr(given, "invoke") or hasattr(given, "retrieve"):
-        return ": neighbors come from a store and not from a retriever: give its vector store or docstore"
-    return ""
-
-
-def hint_for_index(given: Any) -> str:
-    """Return the hint for `index=given`; empty if there is none."""
-    if hasattr(given, "similarity_search"):
-        return (
-            ": write ContextAssemblyRetriever.from_vectorstore(vectorstore), or index=PostgresIndex.attach(vectorstore)"
-        )
-    if hasattr(given, "as_query_engine"):
-        return ": write AnswerQueryEngine.from_args(index), or index=PostgresIndex.attach(index.vector_store)"
-    return ": write index=MemoryIndex(chunks)" if hasattr(given, "fetch") or isinstance(given, (list, tuple)) else ""
+    return f": write store={given.__name__}(...)" if isinstance(given, type) else hint_for("store", given)
 
 
 def check_query(given: Any) -> None:
@@ -168,7 +133,7 @@ def check_query(given: Any) -> None:
     """
     if not isinstance(given, str):
         texts = [key for key, value in given.items() if isinstance(value, str)] if type(given) is dict else []
-        hint = f": write itemgetter({texts[0]!r}) | retriever" if texts else _hint_for_await(given)
+        hint = f": write itemgetter({texts[0]!r}) | retriever" if texts else hint_for("query", given)
         raise InputError(f"query must be a string, got {safe_repr(given)}{hint}")
 
 
@@ -235,7 +200,7 @@ def checked_model(elsewhere: Mapping[str, str]) -> Callable[[type[T]], type[T]]:
             owner = type(self).__name__
             if len(args) > most_unnamed:
                 given = args[most_unnamed]
-                hint = _hint_for_object(owner, own_names, given)
+                hint = _hint_for_object(owner, own_names, given) or f". It takes {', '.join(sorted(own_names))}"
                 message = f"{owner}() takes its parameters by name, got {safe_repr(given)}{hint}"
                 raise ConfigError.worded("args", message)
             check_parameters(owner, settings, own_names | type(self).model_fields.keys(), elsewhere)
@@ -269,13 +234,5 @@ def _hint_for_object(owner: str, known: Collection[str], given: Any) -> str:
     """Return the hint for an object under another name than its own; empty if there is none."""
     if hasattr(given, "similarity_search") and "retriever" in known:
         return f": write {owner}.from_vectorstore(vectorstore)"
-    kinds = {
-        "config": isinstance(given, AssemblyConfig),
-        "store": hasattr(given, "fetch") or hasattr(given, "afetch"),
-        "assembler": hasattr(given, "as_context"),
-        "retriever": hasattr(given, "invoke"),
-    }
-    for name, is_one in kinds.items():
-        if is_one and name in known:
-            return f": write {name}=..."
-    return hint_for_store(given) if "store" in known and not hasattr(given, "invoke") else ""
+    is_ours = hasattr(given, "fetch") or hasattr(given, "afetch") or hasattr(given, "as_context")
+    return hint_for_store(given) if "store" in known and not is_ours else ""

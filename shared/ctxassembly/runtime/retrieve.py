@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ctxassembly.concurrency import gather_async, gather_sync
-from ctxassembly.config.hints import hint_for_index
+from ctxassembly.config.hints import hint_for
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.requests import (
@@ -238,7 +238,7 @@ class SearchServices:
         find_terms, search = (Port.of(index, name, accepts_function=False) for name in ("find_terms", "search"))
         if index is not None and not (find_terms and search):
             allowed = "an object with find_terms(request) and search(request), or their async forms"
-            raise InputError(f"index must be {allowed}, got {safe_repr(index)}{hint_for_index(index)}")
+            raise InputError(f"index must be {allowed}, got {safe_repr(index)}{hint_for('index', index)}")
         embed_port = Port.of_embedder(embed, "embed_query")
         channel_ports = {name: Port.of(function) for name, function in channels.items()}
         reranker_ports = [Port.of(one) for one in rerankers]

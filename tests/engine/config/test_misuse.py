@@ -35,24 +35,19 @@ LLAMAINDEX = "write ContextAssemblyPostprocessor().context(nodes), of llamaindex
     [
         ([DOCUMENT], LANGCHAIN),
         (DOCUMENT, LANGCHAIN),
-        ([Hit(DOCUMENT)], LANGCHAIN),  # type: ignore[arg-type]
         ([(DOCUMENT, 0.5)], "write ContextAssemblyRetriever.from_vectorstore(vectorstore), of langchain_ctxassembly"),
         ([NODE], LLAMAINDEX),
-        ([Hit(NODE)], LLAMAINDEX),  # type: ignore[arg-type]
-        ([CHUNK], "write Hit(chunk)"),
-        (CHUNK, "write Hit(chunk)"),
-        ([(CHUNK, 0.5)], "write Hit(chunk, score) for each pair"),
-        ([Hit("text")], "write Hit(Chunk(id, document_id, text), score)"),  # type: ignore[arg-type]
-        (["text"], "write Hit(Chunk(id, document_id, text), score)"),
-        ([[Hit(CHUNK)]], "write [hit for found in hits for hit in found]"),
-        (Hit(CHUNK), "write [hit]"),
+        *(
+            (given, "write [Hit(Chunk(id, document_id, text), score), ...]")
+            for given in (CHUNK, [CHUNK], [(CHUNK, 0.5)], Hit(CHUNK), [[Hit(CHUNK)]], [Hit(DOCUMENT)], [Hit("text")])  # type: ignore[arg-type]
+        ),
+        (["text"], "write [Hit(Chunk(id, document_id, text), score), ...]"),
         (RETRIEVED, "write assemble(retrieved.hits, query=query)"),
-        (RETRIEVED.chunks, "write assemble(retrieved.hits, query=query)"),
+        ([(DOCUMENT, 0.5, 1)], "write [Hit(Chunk(id, document_id, text), score), ...]"),
         (iter([Hit(CHUNK)]), "write list(hits)"),
-        ({"a": Hit(CHUNK)}.values(), "write list(hits)"),
         ("May I drink?", "write assemble(hits, query='May I drink?')"),
         (Awaitable(), "write await before it"),
-        ([None], "write Hit(Chunk(id, document_id, text), score)"),
+        ([None], "write [Hit(Chunk(id, document_id, text), score), ...]"),
     ],
 )
 def test_what_is_no_hit(hits: Any, instead: str):
@@ -67,8 +62,6 @@ def test_what_is_no_hit(hits: Any, instead: str):
         ("voice", ": write config=AssemblyConfig.for_use('voice')"),
         (2_000, ": write config=AssemblyConfig(max_tokens=2000)"),
         ({"window": 2, "format": "xml"}, ": write config=AssemblyConfig(window=2, format='xml')"),
-        (AssemblyConfig, ": write config=AssemblyConfig()"),
-        ([Hit(CHUNK)], ": hits come first: write assemble(hits, query=query)"),
     ],
 )
 def test_what_is_no_config(config: Any, instead: str):
@@ -80,7 +73,7 @@ def test_what_is_no_config(config: Any, instead: str):
     ("store", "instead"),
     [
         (SimpleNamespace(similarity_search=str), "write store=VectorStoreNeighbors(vectorstore)"),
-        (SimpleNamespace(as_query_engine=str), "write ContextAssemblyPostprocessor.from_index(index)"),
+        (SimpleNamespace(docstore=str), "write ContextAssemblyPostprocessor.from_index(index)"),
         (SimpleNamespace(get_ref_doc_info=str), "write docstore=docstore"),
         (SimpleNamespace(stores_text=True), "write vector_store=vector_store"),
         (SimpleNamespace(invoke=str), "give its vector store or docstore"),
