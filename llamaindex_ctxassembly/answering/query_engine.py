@@ -116,7 +116,8 @@ class AnswerQueryEngine(BaseQueryEngine):
             mode's `answer_tokens` replaces its `max_tokens`, if it has that field.
         retriever: a `ContextRetriever`, which takes modes, filters and intents; or any retriever, whose nodes are
             assembled by `postprocessor`. A `VectorIndexRetriever` takes the filters of a call, and neighbors must pass
-            its own filters, too. Another class is refused filters, and neighbors pass the filter of `postprocessor` alone.
+            its own filters, too. Another class is refused filters, and neighbors pass the filter of `postprocessor`
+            alone.
         config: the settings.
         models: LLMs by mode, such as `{"escalated": other}`, used instead of `llm`.
         postprocessor: the assembly for a retriever that has none.
