@@ -31,6 +31,9 @@ from langchain_ctxassembly.retriever import ContextAssemblyRetriever
 from langchain_ctxassembly.search import DIRECT_RETRIEVERS, SearchFilter, search_filter, with_call_filter
 from langchain_ctxassembly.stores.filters import and_filters, predicate
 
+DEFAULT_K = 4
+"""The number of documents that vector stores find by default."""
+
 
 @dataclass(frozen=True)
 class ContextRetrieverEvidence:
@@ -93,6 +96,7 @@ class ContextRetrieverEvidence:
 class GenericRetrieverEvidence:
     """Any other retriever. It takes a query, and `k` and a filter if it is a vector store's retriever.
 
+    A `k` is only passed to a retriever whose own number is known, so that no mode finds less than it does by itself.
     Rerankers, similarity thresholds, boosts and keyword search are up to the retriever.
     """
 
@@ -147,8 +151,8 @@ class GenericRetrieverEvidence:
         return self.assembler.filter, search.condition if search else None
 
     def _search_arguments(self, request: Search) -> dict[str, Any]:
-        max_hits = request.mode.limit
-        limit = {} if max_hits is None or not _can_take_k(self.retriever) else {"k": max_hits}
+        own, wanted = _own_limit(self.retriever), request.mode.limit
+        limit = {} if own is None or wanted is None else {"k": max(own, wanted)}
         return {**limit, **self._filter_arguments(request.question.filter)}
 
     def _filter_arguments(self, condition: Any) -> Mapping[str, Any]:
@@ -213,7 +217,13 @@ def _filter_hits(cited: tuple[Hit, ...], accepts: Callable[[Document], bool]) ->
     return tuple(hit for hit in cited if accepts(document_of(hit)))
 
 
-def _can_take_k(retriever: Any) -> bool:
+def _own_limit(retriever: Any) -> int | None:
+    """Return the number of documents that `retriever` finds by itself, if a call can change it by `k`; else None."""
     if isinstance(retriever, DIRECT_RETRIEVERS):
-        return True
-    return isinstance(retriever, BaseRetriever) and "k" in signature(retriever._get_relevant_documents).parameters  # noqa: SLF001
+        limit = retriever.search_kwargs.get("k", DEFAULT_K)
+    elif isinstance(retriever, BaseRetriever):
+        parameter = signature(retriever._get_relevant_documents).parameters.get("k")  # noqa: SLF001
+        limit = None if parameter is None else getattr(retriever, "k", None) or parameter.default
+    else:
+        return None
+    return limit if isinstance(limit, int) else None

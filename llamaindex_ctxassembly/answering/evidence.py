@@ -150,6 +150,8 @@ class GenericRetrieverEvidence:
         max_hits, filters = request.mode.limit, request.question.filter
         if max_hits is filters is None:
             return self.retriever
+        if max_hits is not None:
+            max_hits = max(max_hits, getattr(self.retriever, "_similarity_top_k", None) or 0)
         return configure_retriever("retriever", self.retriever, max_hits, filters)
 
     def _to_retrieved(self, request: Search, nodes: Sequence[NodeWithScore]) -> Retrieved:

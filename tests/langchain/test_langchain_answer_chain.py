@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from operator import itemgetter
 from typing import Annotated, Any, TypedDict
 
@@ -564,7 +565,8 @@ def test_what_can_not_be_is_a_clear_error(make: Any, error: type[Exception], mes
 
 def test_a_mode_of_ones_own_keeps_what_it_says() -> None:
     config = AnswerConfig(modes={"normal": Mode(limit=1), "more": Mode(limit=2)})
-    chain = answer_chain(Scripted(), retriever(), config) | itemgetter("documents")
+    one = ContextRetriever(MemoryIndex(leaflets()), config=replace(KEYWORD, limit=1))
+    chain = answer_chain(Scripted(), one, config) | itemgetter("documents")
     asked = "What is measured, what opens, in the laboratory in the morning?"
     assert [len(chain.invoke({"input": asked, "mode": mode})) for mode in config.modes] == [1, 2]
 

@@ -157,7 +157,7 @@ def _search_all(
     found = tuple(hit for ranking in rankings for hit in ranking.hits)
     if previous := (yield from _previous_sources(call, understanding, found, log)):
         rankings.append(Ranking("cited last", previous, ORIGINAL_WEIGHT))
-    limit = searches[0].mode.limit or max(MIN_LIMIT, *(len(ranking.hits) for ranking in rankings))
+    limit = max(MIN_LIMIT, searches[0].mode.limit or 0, *(len(ranking.hits) for ranking in rankings))
     return Evidence(reciprocal_rank_fusion(rankings, limit), retrieved, tuple(unanswered))
 
 

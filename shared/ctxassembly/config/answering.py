@@ -43,17 +43,21 @@ class Intent:
 class Mode:
     """How much is retrieved, and how long the answer may be.
 
+    A mode widens a search and never narrows it: where the retriever has a larger limit, more candidates or a lower
+    minimum similarity, or none, its own setting holds.
+
     >>> PUBLISHED_MODES["escalated"].candidates, PUBLISHED_MODES["escalated"].limit
     (100, 20)
     """
 
     candidates: Annotated[int, Range(1)] | None = None
-    """The number of chunks that each channel passes to fusion, and that a reranker receives. None uses the retriever's
-    setting."""
+    """The number of chunks that each channel passes to fusion, and that a reranker receives, unless the retriever's
+    setting is more. None uses the retriever's setting."""
     limit: Annotated[int, Range(1)] | None = None
-    """The number of hits. None uses the retriever's setting."""
+    """The number of hits, unless the retriever's setting is more. None uses the retriever's setting."""
     min_similarity: Annotated[float, Range(-1, 1)] | None = None
-    """The minimum cosine similarity of a vector hit. None uses the retriever's setting."""
+    """The minimum cosine similarity of a vector hit, unless the retriever has a lower one, or none. None uses the
+    retriever's setting."""
     rerank: bool = True
     """Whether to call the retriever's rerankers, if it has any."""
     answer_tokens: Annotated[int, Range(1)] = 1_000

@@ -45,12 +45,12 @@ def retriever_result(
     notes: Sequence[str] = (),
     statements: tuple[str, ...] = (),
 ) -> RetrieverResult:
-    """Return the first `mode.limit` of `hits` that pass the filter that a model inferred.
+    """Return the `hits` that pass the filter that a model inferred.
 
     The caller's own filter is the retriever's to apply. `notes` are for the trace, `statements` for a supplement.
     """
     is_allowed = as_predicate(request.inferred_filter)
-    kept = tuple(hit for hit in hits if is_allowed(hit.chunk))[: request.mode.limit]
+    kept = tuple(hit for hit in hits if is_allowed(hit.chunk))
     searched_by = f"searched by {type(retriever).__name__}"
     words = request.question.effective_query
     trace = RetrievalTrace("other", notes=(searched_by, *notes), round_trips=1)

@@ -137,17 +137,19 @@ def narrow_question(request: Search) -> Question:
 
 
 def apply_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
-    """Return the retrieval settings for one search: the settings of its mode override `config`."""
+    """Return the retrieval settings for one search: the wider of those of its mode and of `config`."""
     mode = request.mode
-    limit = mode.limit or config.limit
-    candidates = mode.candidates or config.candidates
-    similarity = config.min_similarity if mode.min_similarity is None else mode.min_similarity
+    limit = max(mode.limit or 0, config.limit)
+    candidates = config.candidates
+    if mode.candidates or candidates:
+        candidates = max(mode.candidates or 0, config.candidates_per_channel, limit)
+    floors = (config.min_similarity, mode.min_similarity)
     return replace(
         config,
         limit=limit,
-        candidates=None if candidates is None else max(candidates, limit),
-        rerank_candidates=mode.candidates or config.rerank_candidates,
-        min_similarity=similarity,
+        candidates=candidates,
+        rerank_candidates=config.rerank_candidates and max(mode.candidates or 0, config.rerank_candidates),
+        min_similarity=config.min_similarity if None in floors else min(floors),  # type: ignore[type-var]
         strategy="keyword" if request.is_keyword_only and config.strategy == "hybrid" else config.strategy,
     )
 

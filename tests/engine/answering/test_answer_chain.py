@@ -359,8 +359,8 @@ def test_a_mode_reaches_search_and_model():
 
 def test_what_a_mode_keeps_is_what_comes():
     many = MemoryIndex([Chunk(f"p#{at}", f"p{at}", f"Parking lot {at} is free.") for at in range(60)])
-    few = AnswerConfig(modes={"normal": Mode(candidates=50, limit=15)})
-    answer = chain(Scripted(), few, index=many).answer("Is parking free?")
+    more = AnswerConfig(modes={"normal": Mode(candidates=50, limit=15)})
+    answer = chain(Scripted(), more, index=many, retrieval=replace(KEYWORDS, limit=7)).answer("Is parking free?")
     assert len(answer.hits) == 15
     searched = next(step for step in answer.retrieved["question"].trace.steps if step.name == "search")
     assert searched.chunks_out == 50

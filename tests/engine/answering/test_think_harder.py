@@ -20,7 +20,7 @@ TEXTS = (
     "The cafeteria opens at eight.",
 )
 INDEX = MemoryIndex([Chunk(f"{n}#0", str(n), text) for n, text in enumerate(TEXTS)])
-MODES = {"normal": Mode(limit=1), "escalated": Mode(limit=20)}
+MODES = {"normal": Mode(), "escalated": Mode(limit=20)}
 OFF = Intent("off", "Poems.", answer="Sorry.")
 EARLIER = [Exchange("What does parking cost?", "It is in the garage [1].")]
 
@@ -83,7 +83,7 @@ def ask(case: Case, *, harder: bool = True, streamed: bool = False) -> tuple[Ans
     config = AnswerConfig(
         modes=MODES, think_harder="escalated" if harder else None, intents=(OFF, Intent("on", "All."))
     )
-    made = chain(model, config, index=INDEX, retrieval=replace(KEYWORDS, rescue="off", adjacency=0.0))
+    made = chain(model, config, index=INDEX, retrieval=replace(KEYWORDS, limit=1, rescue="off", adjacency=0.0))
     if streamed:
         *pieces, answer = made.stream(case.question, history=case.history)
         assert "".join(piece.text for piece in pieces) == answer.text

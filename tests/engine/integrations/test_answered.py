@@ -47,8 +47,8 @@ def test_hits_of_another_make_keep_their_order_and_lack_of_scores() -> None:
     assert (found.trace.search_method, found.trace.notes) == ("other", ("searched by object",))
 
 
-def test_a_mode_and_an_inferred_filter_narrow_them() -> None:
+def test_an_inferred_filter_narrows_them_and_a_mode_does_not() -> None:
     assert [hit.chunk.index for hit in retriever_result(search(year={"$gte": 2022}), HITS, object()).hits] == [2, 3]
     assert [
         hit.chunk.index for hit in retriever_result(search(Mode(limit=1), year={"$gte": 2021}), HITS, object()).hits
-    ] == [1]
+    ] == [1, 2, 3]
