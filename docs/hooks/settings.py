@@ -36,7 +36,7 @@ _CLASSES = {
 }
 _SHOWN = 60
 _LONG = {
-    "affinity": "`0.8` for another category than the intent, of four",
+    "affinity": "`0.8` for another category than the intent, of six",
     "keys": "[`MetadataKeys()`](#metadata-keys)",
     "modes": "the published [modes](#modes)",
 }

@@ -7,20 +7,18 @@ from dataclasses import replace
 from itertools import combinations
 
 from ctxassembly import MemoryIndex, RetrievalConfig, retrieve
-from ctxassembly.config.retrieval import CONTENT_CATEGORIES
 from ctxassembly.enrichment import classify_by_examples
 from ctxassembly.retrieval import Question
-from made_set import PAGES, embed, embed_all
+from made_set import CATEGORIES, PAGES, affinity, embed, embed_all
 
 
 def share_found(intents: Sequence[str | None], factor: float) -> float:
     """The share of questions whose best chunk is the right one, with `factor` for chunks of another category."""
     index = MemoryIndex([page.chunk for page in PAGES], embed_all([page.text for page in PAGES]))
-    affinity = {one: {other: factor for other in CONTENT_CATEGORIES if other != one} for one in CONTENT_CATEGORIES}
     found = 0
     for page, intent in zip(PAGES, intents, strict=True):
         asked = Question(page.question, intent=intent)
-        best = retrieve(asked, RetrievalConfig(affinity=affinity), index=index, embed=embed).chunks[0]
+        best = retrieve(asked, RetrievalConfig(affinity=affinity(factor)), index=index, embed=embed).chunks[0]
         found += best.chunk.id == page.id
     return found / len(PAGES)
 
@@ -31,7 +29,7 @@ def share_classified(subjects: int) -> float:
     for chosen in combinations(dict.fromkeys(page.subject for page in PAGES), subjects):
         examples = {
             category: [page.text for page in PAGES if page.subject in chosen and page.category == category]
-            for category in CONTENT_CATEGORIES
+            for category in CATEGORIES
         }
         category_of = classify_by_examples(examples, embed_all)
         others = [page for page in PAGES if page.subject not in chosen]
@@ -43,10 +41,7 @@ def share_classified(subjects: int) -> float:
 def main() -> None:
     """Print both tables."""
     intents: list[str | None] = [page.category for page in PAGES]
-    wrong = [
-        CONTENT_CATEGORIES[(CONTENT_CATEGORIES.index(page.category) + 1 + number % 3) % 4]
-        for number, page in enumerate(PAGES)
-    ]
+    wrong = [CATEGORIES[(CATEGORIES.index(page.category) + 1 + number % 3) % 4] for number, page in enumerate(PAGES)]
     quarter = [wrong[n] if n % 4 == n // 4 % 4 else intent for n, intent in enumerate(intents)]
     print(f"no intents: {share_found([None] * len(PAGES), 1):.2f}")
     print("factor  right  a quarter wrong  all wrong")

@@ -16,7 +16,7 @@ from ctxassembly import MemoryIndex, RetrievalConfig, retrieve
 from ctxassembly.answering import AskModel
 from ctxassembly.enrichment import EnrichmentConfig, enrich, estimate_enrichment, question_channel, question_chunks
 from ctxassembly.retrieval import Node, Question, Taxonomy
-from made_set import PAGES, embed, embed_all
+from made_set import CATEGORIES, PAGES, affinity, embed, embed_all
 
 NONE = EnrichmentConfig(summary=True, questions=0, context=False, categories=(), place=False, date=False)
 KINDS: Mapping[str, EnrichmentConfig | None] = {
@@ -24,10 +24,12 @@ KINDS: Mapping[str, EnrichmentConfig | None] = {
     "summary": NONE,
     "questions": replace(NONE, summary=False, questions=2),
     "context": replace(NONE, summary=False, context=True),
-    "category": replace(NONE, summary=False, categories=EnrichmentConfig().categories),
+    "category": replace(NONE, summary=False, categories=CATEGORIES),
     "entity type": replace(NONE, summary=False, entity_types=tuple(dict.fromkeys(page.subject for page in PAGES))),
     "place": replace(NONE, summary=False, place=True),
-    "all of these": EnrichmentConfig(entity_types=tuple(dict.fromkeys(page.subject for page in PAGES))),
+    "all of these": EnrichmentConfig(
+        categories=CATEGORIES, entity_types=tuple(dict.fromkeys(page.subject for page in PAGES))
+    ),
 }
 PIECES = {page.id: page.text.partition(": ")[2] or page.text for page in PAGES}
 SUBJECTS = Taxonomy([Node(name, name, name) for name in dict.fromkeys(page.subject for page in PAGES)])
@@ -59,9 +61,8 @@ def measure(config: EnrichmentConfig | None, *, has_channel: bool = False) -> tu
     ranks: list[float] = []
     for page in PAGES:
         asked_for = Question(page.question, intent=page.category)
-        found = retrieve(
-            asked_for, RetrievalConfig(rescue="off"), index=index, embed=embed, channels=channels, taxonomy=SUBJECTS
-        )
+        settings = RetrievalConfig(rescue="off", affinity=affinity())
+        found = retrieve(asked_for, settings, index=index, embed=embed, channels=channels, taxonomy=SUBJECTS)
         ids = [one.chunk.id for one in found.chunks]
         ranks.append(1 / (ids.index(page.id) + 1) if page.id in ids else 0.0)
     return ranks.count(1.0) / len(ranks), sum(ranks) / len(ranks), price

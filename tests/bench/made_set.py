@@ -42,6 +42,13 @@ PAGES = [
     for row in map(json.loads, Path(__file__).with_name("made_set.jsonl").read_text("utf-8").splitlines())
 ]
 
+CATEGORIES = tuple(dict.fromkeys(page.category for page in PAGES))
+
+
+def affinity(factor: float = 0.8) -> dict[str, dict[str, float]]:
+    """The factors of the set's own categories: `factor` for another one than the intent, as by default."""
+    return {one: {other: factor for other in CATEGORIES if other != one} for one in CATEGORIES}
+
 
 @cache
 def embed(text: str) -> tuple[float, ...]:

@@ -281,8 +281,9 @@ class AssemblyConfig:
     supplement_threshold: (
         float | Annotated[Callable[[str | None, float | None], bool], "a function of query and score"] | None
     ) = None
-    """The score of the best hit from which the supplement is left out. None never leaves it out. Or a function of the
-    query and the best hit's score (None if nothing was retrieved or scored) that returns True to add the supplement."""
+    """The best score of a hit from which the supplement is left out; for hits of `retrieve`, the best similarity. None
+    never leaves it out. Or a function of the query and the best score (None if nothing was retrieved or scored) that
+    returns True to add the supplement."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -135,7 +135,8 @@ class ScoredChunk(NamedTuple):
 
 AFFINITY_PREFIX = "affinity:"
 """Before the category, in the name of a factor of affinity."""
-SCORE_KEYS = ("search_method", "vector_similarity", "keyword_score", "fused_score", "vector_rank", "keyword_rank")
+SIMILARITY_KEY, FUSED_SCORE_KEY = "vector_similarity", "fused_score"
+SCORE_KEYS = ("search_method", SIMILARITY_KEY, "keyword_score", FUSED_SCORE_KEY, "vector_rank", "keyword_rank")
 """The metadata keys under which a hit carries its scores, as plain numbers; a score that it hasn't is left out."""
 MATCHED_TERMS_KEY = "matched_terms"
 """The metadata key of the query's words that a hit has; left out if it has none."""
@@ -265,7 +266,7 @@ class RetrievalTrace:
     lowered: tuple[RetrievedChunk, ...] = ()
     """Chunks whose category doesn't go with the intent."""
     keyword_matches: int | None = None
-    """The number of hits that have words of the query; None without keyword search."""
+    """The number of chunks that keyword search found, of which the best are kept; None without keyword search."""
 
     @property
     def summary(self) -> str:

@@ -30,7 +30,7 @@ def classify_by_examples(examples: Mapping[str, Sequence[str]], embed: Any) -> C
     >>> from ctxassembly import Chunk
     >>> def embed(texts):
     ...     return [[float("open" in text), float("drink" in text)] for text in texts]
-    >>> category_of = classify_by_examples({"practical": ["It is open."], "instructions": ["You may drink."]}, embed)
+    >>> category_of = classify_by_examples({"practical": ["It is open."], "appointments": ["You may drink."]}, embed)
     >>> category_of(Chunk("park#0", "park", "The garage is open at night."))
     'practical'
 

@@ -1,6 +1,6 @@
 """Fusion: the chunks of all channels as one list, on one scale.
 
-Two ways, and why the first is the default. RRF adds `1 / (k + rank)`: it needs no scores, but a sure first
+Two ways, and why the first is the default. RRF adds `1 / (k + rank + 1)`: it needs no scores, but a sure first
 place counts no more than a lucky one. With k = 60 the best hit of one channel alone (.0164) ranks below the 28th of
 both (.0227), so a name that only the words find is lost behind 28 lukewarm agreements. The convex sum uses what the
 ranks throw away: each channel's scores, divided by the channel's best, are added in the proportion of `keyword_weight`.
@@ -54,8 +54,6 @@ from ctxassembly.retrieval.taxonomy import Node
 CATEGORY_BOOST, ENTITY_TYPE_BOOST = 1.2, 1.1
 """The published factors."""
 SECONDS_PER_DAY = 86_400
-RRF_K = 60.0
-"""The published constant of "rrf". The larger it is, the more two mediocre ranks outweigh one top rank."""
 Position = str | tuple[str, int]
 """An id, or a document and an index in it."""
 
@@ -169,7 +167,7 @@ def fuse(
     channel_weights = _channel_weights(ranked, config)
     if config.fusion == "rrf":
         raw_scores = {
-            identity: sum(channel_weights[channel] / (RRF_K + rank) for channel, rank in by.items())
+            identity: sum(channel_weights[channel] / (config.rrf_k + rank + 1) for channel, rank in by.items())
             for identity, by in ranks.items()
         }
     else:

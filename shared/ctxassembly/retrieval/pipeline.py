@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from ctxassembly.config.retrieval import RetrievalConfig
+from ctxassembly.config.retrieval import DEFAULT_AFFINITY, RetrievalConfig
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.requests import Batch, RerankChunks, RetrievalRequest, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, Retrieved, RetrievedChunk, ScoredChunk, SearchMethod
 from ctxassembly.retrieval import fusion, ranking, search
 from ctxassembly.retrieval.entities import EntityAnswers, find_entities
 from ctxassembly.retrieval.taxonomy import Resolution
-from ctxassembly.safe_repr import describe_error
+from ctxassembly.safe_repr import describe_error, safe_repr
 
 Flow = Generator[RetrievalRequest, Any, Retrieved]
 
@@ -43,30 +43,23 @@ def retrieve_flow(
     ranked, found = yield from _fuse_channels(scored, config, log)
     entity_answers = _entity_answers(question, resolution, config, capabilities, log)
     log.evidence = ranking.score_evidence(found, vocabulary)
+    if vocabulary is not None or "keyword" in ranked:
+        log.keyword_matches = len(ranked.get("keyword", ()))
 
     def retrieved(kept: Sequence[RetrievedChunk]) -> Retrieved:
-        if vocabulary is not None:
-            log.keyword_matches = sum(bool(found.terms) for found in kept)
+        statements = _allowed_statements(entity_answers.statements, kept, question.intent, config, log)
         trace = log.trace(_search_method(ranked, config))
-        return Retrieved(log.queries["vector"], tuple(kept), trace, entity_answers.statements, question.intent)
+        return Retrieved(log.queries["vector"], tuple(kept), trace, statements, question.intent)
 
     if not entity_answers.found and _has_too_little_evidence(config, ranked, log):
         return retrieved(())
 
-    now = time.time()
-    fired = [
-        boost
-        for boost in fusion.resolved_boosts(question.intent, resolution.nodes)
-        if any(fusion.boost_factor(one.chunk, boost, now) != 1 for one in found)
-    ]
-    if boosts := (*config.boosts, *question.boosts, *fired):
-        yield from log.begin("boost", len(found))
-        found = fusion.apply_boosts(found, boosts, now)
-        yield from log.end(found)
+    found = yield from _boost(question, resolution, found, config, log)
     if capabilities.reranker_count and found:
         found = yield from _rerank(question, found, capabilities.reranker_count, config, log)
     category_of = capabilities.category_of or fusion.category_in_metadata
     factors = config.affinity.get(question.intent or "", {})
+    log.notes += _unused_affinity(question.intent, found, capabilities.category_of, config)
     if factors:
         yield from log.begin("affinity", len(found), {"intent": question.intent})
         found, lowered = fusion.apply_affinity(found, factors, category_of)
@@ -115,6 +108,68 @@ def _entity_answers(
     answers = find_entities(capabilities.taxonomy, question.effective_query, resolved, question.intent, question.filter)
     log.notes += answers.notes
     return answers
+
+
+def _allowed_statements(
+    statements: tuple[str, ...],
+    kept: Sequence[RetrievedChunk],
+    intent: str | None,
+    config: RetrievalConfig,
+    log: search.RetrievalRecorder,
+) -> tuple[str, ...]:
+    """Return `statements`, or none if the best similarity of the hits reaches the threshold of `config`."""
+    threshold = config.supplement_similarity
+    similarities = [one.similarity for one in kept if one.similarity is not None]
+    if not statements or threshold is None or intent in config.supplement_intents or not similarities:
+        return statements
+    if (best := max(similarities)) < threshold:
+        return statements
+    reached = f"the best similarity {best:.2f} reaches supplement_similarity {threshold:g}"
+    log.notes.append(f"supplement: suppressed, {reached}")
+    return ()
+
+
+_UNUSED_AFFINITY = "affinity: it changes nothing, for by default it has no factors for"
+
+
+def _unused_affinity(
+    intent: str | None, found: Sequence[RetrievedChunk], own: fusion.Classifier | None, config: RetrievalConfig
+) -> list[str]:
+    """Return a note if the default affinity does nothing, since intent or categories have other names."""
+    if intent is None or config.affinity != DEFAULT_AFFINITY:
+        return []  # factors of one's own leave out what they are not for
+    is_known = intent in DEFAULT_AFFINITY
+    if own is not None and not is_known:
+        return [f"{_UNUSED_AFFINITY} the intent {safe_repr(intent, 40)}"]
+    category_of = own or fusion.category_in_metadata
+    categories = dict.fromkeys(category for one in found if (category := category_of(one.chunk)))
+    if not categories or (is_known and not DEFAULT_AFFINITY.keys().isdisjoint(categories)):
+        return []
+    named = ", ".join(safe_repr(category, 40) for category in list(categories)[:3])
+    return [f"{_UNUSED_AFFINITY} the intent {safe_repr(intent, 40)} and the categories {named}"]
+
+
+def _boost(
+    question: search.Question,
+    resolution: Resolution,
+    found: list[RetrievedChunk],
+    config: RetrievalConfig,
+    log: search.RetrievalRecorder,
+) -> Generator[RetrievalRequest, None, list[RetrievedChunk]]:
+    """Return `found` with all boosts: of `config`, of the question, and for what it resolves and leads to."""
+    now = time.time()
+    fired = [
+        boost
+        for boost in fusion.resolved_boosts(question.intent, (*resolution.nodes, *resolution.implied))
+        if any(fusion.boost_factor(one.chunk, boost, now) != 1 for one in found)
+    ]
+    boosts = (*config.boosts, *question.boosts, *fired)
+    if not boosts:
+        return found
+    yield from log.begin("boost", len(found))
+    found = fusion.apply_boosts(found, boosts, now)
+    yield from log.end(found)
+    return found
 
 
 def _has_too_little_evidence(config: RetrievalConfig, ranked: fusion.Ranking, log: search.RetrievalRecorder) -> bool:

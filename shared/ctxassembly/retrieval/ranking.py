@@ -120,7 +120,7 @@ def insert_at(
     return [*remaining, *(replace(one, score=score) for one in inserted)]
 
 
-PUBLISHED_RESCUE_SCORE = 0.85
+PUBLISHED_RESCUE_SCORE = 0.90
 MAX_RESCUED_TERMS = 2
 """Most words to rescue."""
 MAX_SPECIFIC_CHUNKS = 1

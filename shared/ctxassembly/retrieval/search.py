@@ -208,7 +208,7 @@ def search_channels(
     own_channels = channels - capabilities.external_channels
     preparations: dict[Channel, SearchRequest] = {}
     if "vector" in own_channels:
-        preparations["vector"] = EmbedTexts((log.queries["vector"],))
+        preparations["vector"] = EmbedTexts((config.query_prefix + log.queries["vector"],))
     if "keyword" in own_channels:
         preparations["keyword"] = FindTerms(log.queries["keyword"], MAX_TERMS, MAX_VARIANTS, question.filter)
     prepared = yield from send_requests(preparations, config, log)

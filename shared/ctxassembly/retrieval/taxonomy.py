@@ -73,6 +73,8 @@ class Resolution(NamedTuple):
     """Those that the query names, in its order, each once."""
     names: tuple[str, ...]
     """To be appended to the query: of the nodes and of what they lead to, without those that it has already."""
+    implied: tuple[Node, ...] = ()
+    """Those that they lead to and that the query doesn't name."""
 
 
 UNRESOLVED = Resolution((), ())
@@ -241,11 +243,13 @@ class Taxonomy:
                 if is_visible(node):
                     found.setdefault(node.id, node)
             at += length
-        triggered = (node for own in found.values() for node in (own, *self.triggered_nodes(own)))
-        names = dict.fromkeys(node.name for node in triggered if is_visible(node))
+        led_to = (node for own in found.values() for node in (own, *self.triggered_nodes(own)))
+        meant = {node.id: node for node in led_to if is_visible(node)}
+        names = dict.fromkeys(node.name for node in meant.values())
         text = f" {' '.join(query_words)} "
         absent = (name for name in names if f" {' '.join(normalized_words(name))} " not in text)
-        return Resolution(tuple(found.values()), tuple(absent))
+        implied = (node for id_, node in meant.items() if id_ not in found)
+        return Resolution(tuple(found.values()), tuple(absent), tuple(implied))
 
     def _match_phrase(self, query_words: Words, at: int) -> tuple[list[Node], int]:
         """Return the nodes that the words from `at` on name, and the number of words, 1 if they name none.

@@ -9,10 +9,11 @@ import pytest
 
 from ctxassembly import RetrievalConfig
 from ctxassembly.errors import ConfigError
-from ctxassembly.retrieval import Boost, entities, fusion, ranking
+from ctxassembly.retrieval import Boost, entities, ranking
 from ctxassembly.retrieval.search import Question
 
 NAN, INF = float("nan"), float("inf")
+CATEGORIES = ("practical", "appointments", "legal_admin", "clinical_info", "regulatory", "general")
 FACTORS = "a mapping of intents to mappings of categories to factors"
 
 
@@ -28,6 +29,10 @@ FACTORS = "a mapping of intents to mappings of categories to factors"
         ("on_search_error", "one of 'degrade', 'raise'", ["ignore", None]),
         ("timeout_seconds", "a number above 0", [0, -1, "10", None, NAN, INF]),
         ("fusion", "one of 'convex', 'rrf'", ["max", None]),
+        ("rrf_k", "a number above 0", [0, -1, "60", None, NAN]),
+        ("query_prefix", "a string", [None, 3, ["query: "]]),
+        ("supplement_similarity", "a number from -1 to 1, or None", [1.1, "0.8", NAN]),
+        ("supplement_intents", "a tuple of strings", ["care", None, (3,)]),
         ("keyword_weight", "a number from 0 to 1", [-0.1, 1.1, "0.6", None, NAN, True]),
         ("adjacency", "a number from 0 to 1", [-0.1, 1.1, "0.2", None, NAN]),
         ("boosts", "a tuple of Boost", [None, ("category",), Boost("a", 1.2, {"b": 1})]),
@@ -113,13 +118,16 @@ def test_candidates_are_four_times_the_limit():
         ("28 candidates a channel", lambda: RetrievalConfig.published().candidates_per_channel, 28),
         ("a similarity of .40 at least", lambda: RetrievalConfig.published().min_similarity, 0.40),
         ("reciprocal rank fusion", lambda: RetrievalConfig.published().fusion, "rrf"),
-        ("with k = 60", lambda: fusion.RRF_K, 60),
+        ("with k = 60", lambda: RetrievalConfig.published().rrf_k, 60),
+        ("rescued to the first places", lambda: RetrievalConfig.published().rescue, "first"),
+        ("20 candidates reranked", lambda: RetrievalConfig.published().rerank_candidates, 20),
+        ("six categories of content", lambda: tuple(RetrievalConfig.published().affinity), CATEGORIES),
         ("both channels alike", lambda: RetrievalConfig.published().keyword_weight, 0.5),
         ("all words by rareness alone", lambda: RetrievalConfig.published().stop_word_weight, 1.0),
         ("no chunk raised by another", lambda: RetrievalConfig.published().adjacency, 0.0),
         ("words from 6 letters are rescued", lambda: RetrievalConfig.published().rescue_min_letters, 6),
         ("at most two of them", lambda: ranking.MAX_RESCUED_TERMS, 2),
-        ("rescued hits have .85", lambda: ranking.PUBLISHED_RESCUE_SCORE, 0.85),
+        ("rescued hits have .90", lambda: ranking.PUBLISHED_RESCUE_SCORE, 0.90),
         (
             "typed ones .90 to .95",
             lambda: (entities.PUBLISHED_INDIRECT_SCORE, entities.PUBLISHED_ENTITY_SCORE),

@@ -57,19 +57,22 @@ class TestTrace:
         index = MemoryIndex([Chunk(f"lab#{at}", "lab", text, at) for at, text in enumerate(texts)])
         retrieved = retrieve("iron copper zink", RetrievalConfig(strategy="keyword", limit=2), index=index)
         assert retrieved.trace.summary == (
-            "keyword_only for iron, copper, zink: 3 found -> 3 fused -> 2 kept, 1 rescued, 2 keyword matches, "
+            "keyword_only for iron, copper, zink: 3 found -> 3 fused -> 2 kept, 1 rescued, 3 keyword matches, "
             "evidence 0.31, 3 round trips"
         )
         assert len(retrieved.hits) == 2
 
     def test_has_the_number_of_keyword_matches_also_in_plain_data(self):
-        """The published rule: the trace has the number of keyword matches."""
+        """The published rule: the badge counts the keyword matches found, not those kept."""
         texts, vectors = ("Iron.", "Copper.", "Zinc."), [[1.0, 0.0], [0.9, 0.1], [0.8, 0.2]]
         index = MemoryIndex([Chunk(f"lab#{at}", "lab", text, at) for at, text in enumerate(texts)], vectors)
         retrieved = retrieve("iron copper", RetrievalConfig(), index=index, embed=lambda text: [1.0, 0.0])
         assert (len(retrieved.hits), retrieved.trace.keyword_matches) == (3, 2)
         assert "3 kept, 2 keyword matches, evidence" in retrieved.trace.summary
         assert to_plain(retrieved.trace)["keyword_matches"] == 2
+        best = retrieve("iron copper", RetrievalConfig(limit=1), index=index, embed=lambda text: [1.0, 0.0])
+        assert (len(best.hits), best.trace.keyword_matches) == (1, 2)
+        assert retrieve("gold", RetrievalConfig(strategy="keyword"), index=index).trace.keyword_matches == 0
         by_vectors = RetrievalConfig(strategy="vector")
         assert retrieve("iron", by_vectors, index=index, embed=lambda text: [1.0, 0.0]).trace.keyword_matches is None
 

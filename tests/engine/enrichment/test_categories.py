@@ -12,7 +12,7 @@ from ctxassembly import Chunk, ConfigError, InputError, MemoryIndex, RetrievalCo
 from ctxassembly.enrichment import EnrichmentConfig, classify_by_examples, enrich
 from ctxassembly.retrieval import Boost, Node, Question, Taxonomy
 
-EXAMPLES = {"practical": ["We are open at night.", "The open door is on the left."], "instructions": ["Drink water."]}
+EXAMPLES = {"practical": ["We are open at night.", "The open door is on the left."], "appointments": ["Drink water."]}
 ROUTE = Chunk("route#0", "route", "Route 12 is open.")
 WATER = Chunk("water#0", "water", "Do not drink.")
 
@@ -32,15 +32,15 @@ def test_a_chunk_has_the_category_of_its_nearest_examples():
     """Published: content is classified by metadata, a function, or a few labeled examples."""
     embed = Letters()
     category_of = classify_by_examples(EXAMPLES, embed)
-    assert (category_of(ROUTE), category_of(WATER), category_of(ROUTE)) == ("practical", "instructions", "practical")
-    assert embed.texts == [*EXAMPLES["practical"], *EXAMPLES["instructions"], ROUTE.text, WATER.text]
+    assert (category_of(ROUTE), category_of(WATER), category_of(ROUTE)) == ("practical", "appointments", "practical")
+    assert embed.texts == [*EXAMPLES["practical"], *EXAMPLES["appointments"], ROUTE.text, WATER.text]
 
 
 def test_metadata_and_vectors_come_first():
     embed = Letters()
     category_of = classify_by_examples(EXAMPLES, embed.embed_documents)
     asked = len(embed.texts)
-    assert category_of(Chunk("a", "a", WATER.text, metadata={"category": "rules"})) == "rules"
+    assert category_of(Chunk("a", "a", WATER.text, metadata={"category": "legal_admin"})) == "legal_admin"
     assert category_of(Chunk("a", "a", WATER.text, vector=(1.0, 0.0, 0.0))) == "practical"
     assert category_of(Chunk("a", "a", WATER.text, vector=(0.0, 0.0, 0.0))) is None
     assert len(embed.texts) == asked
@@ -54,7 +54,7 @@ def test_affinity_goes_by_it():
     )
     assert [(one.chunk.id, one.factors) for one in found.chunks] == [
         ("route#0", ()),
-        ("water#0", (("affinity:instructions", 0.8),)),
+        ("water#0", (("affinity:appointments", 0.8),)),
     ]
     assert [row["chunk_id"] for row in found.mismatches()] == ["water#0"]
 
@@ -75,21 +75,55 @@ def test_embed_has_to_embed():
 @pytest.mark.parametrize(
     ("intent", "category", "factors"),
     [
-        ("practical", "rules", (("affinity:rules", 0.8),)),
+        ("practical", "legal_admin", (("affinity:legal_admin", 0.8),)),
         ("practical", "practical", (("category", 1.2),)),
+        ("practical", "general", ()),
+        ("general", "legal_admin", ()),
+        ("regulatory", "clinical_info", (("affinity:clinical_info", 0.8),)),
         ("practical", "other", ()),
-        ("other", "rules", ()),
-        (None, "rules", ()),
+        ("other", "legal_admin", ()),
+        (None, "legal_admin", ()),
     ],
 )
 def test_the_default_factors_lower_other_kinds_of_content(intent: Any, category: str, factors: Any):
+    """The published rule: six categories of content have a default affinity matrix, under the published names."""
     index = MemoryIndex([Chunk("a", "a", "Parking.", metadata={"category": category})])
     found = retrieve(Question("parking", intent=intent), RetrievalConfig(strategy="keyword"), index=index)
     assert found.chunks[0].factors == factors
 
 
-def test_the_published_settings_have_no_factors_of_categories():
-    assert not RetrievalConfig.published().affinity
+NO_FACTORS = "affinity: it changes nothing, for by default it has no factors for the intent "
+
+
+@pytest.mark.parametrize(
+    ("intent", "category", "settings", "note"),
+    [
+        ("practical", "legal_admin", {}, None),
+        ("practical", "care", {}, f"{NO_FACTORS}'practical' and the categories 'care'"),
+        ("visits", "practical", {}, f"{NO_FACTORS}'visits' and the categories 'practical'"),
+        ("visits", None, {}, None),
+        (None, "care", {}, None),
+        ("visits", "care", {"affinity": {"where": {"care": 0.5}}}, None),
+        ("visits", "care", {"affinity": {}}, None),
+        ("general", "practical", {}, None),
+    ],
+    ids=str,
+)
+def test_the_default_affinity_says_once_that_it_does_nothing_with_other_labels(
+    intent: Any, category: Any, settings: Any, note: str | None
+):
+    """The published rule: with other labels affinity says once that it does nothing."""
+    index = MemoryIndex([Chunk(name, name, "Parking.", metadata={"category": category}) for name in "abc"])
+    config = RetrievalConfig(strategy="keyword", **settings)
+    found = retrieve(Question("parking", intent=intent), config, index=index)
+    assert list(found.trace.notes) == ([note] if note else [])
+
+
+def test_a_classifier_and_an_intent_of_ones_own_get_the_note_without_a_call():
+    index = MemoryIndex([ROUTE])
+    asked, config = Question("route", intent="visits"), RetrievalConfig(strategy="keyword")
+    found = retrieve(asked, config, index=index, category_of=lambda _: pytest.fail("not called"))
+    assert found.trace.notes == (f"{NO_FACTORS}'visits'",)
 
 
 def test_labels_of_enrichment_are_weighed_and_boosted():
@@ -101,8 +135,8 @@ def test_labels_of_enrichment_are_weighed_and_boosted():
     }
     labels = {
         "bus": {"category": "practical", "entity_type": "route", "place": "campus North"},
-        "fee": {"category": "rules", "date": "2026-01-01"},
-        "own": {"category": "rules"},
+        "fee": {"category": "legal_admin", "date": "2026-01-01"},
+        "own": {"category": "legal_admin"},
     }
 
     def model(request: Any) -> str:
@@ -117,7 +151,7 @@ def test_labels_of_enrichment_are_weighed_and_boosted():
     assert found["own"].chunk.metadata["category"] == "practical"  # its own, not the model's
     assert {name: [factor for factor, _ in one.factors] for name, one in found.items()} == {
         "bus": ["category", "place", "entity_type"],
-        "fee": ["recent", "affinity:rules"],
+        "fee": ["recent", "affinity:legal_admin"],
         "own": ["category"],
     }
     assert not retrieve(asked, config, index=index, filter={"place": "campus North"}).hits

@@ -129,18 +129,20 @@ NO_LABELS: dict[str, Any] = {"categories": (), "place": False, "date": False}
 def test_labels_of_a_document_become_notes():
     """Published: enrichment writes category, entity type, place and date beside summary, questions and context."""
     config = EnrichmentConfig(entity_types=("test", "doctor"))
-    labels = {"category": "facts", "entity_type": "test", "place": "campus  North", "date": "2026-05-31"}
+    labels = {"category": "clinical_info", "entity_type": "test", "place": "campus  North", "date": "2026-05-31"}
     notes = noted(labels, "Ferritin is measured on Campus\nNorth. Of May 31, 2026.", config=config)
     assert notes.labels == {**labels, "place": "campus North"}
     [system, _] = notes_request("lab", "", range(1), ["Ferritin."], config).messages
-    assert '- category ("practical" | "instructions" | "facts" | "rules"): The kind of content' in system["content"]
+    choices = ("practical", "appointments", "general", "legal_admin", "clinical_info", "regulatory")
+    quoted = " | ".join(f'"{choice}"' for choice in choices)
+    assert f"- category ({quoted}): The kind of content" in system["content"]
 
 
 @pytest.mark.parametrize(
     "label",
     [
         {"category": "medical"},
-        {"category": ["facts"]},
+        {"category": ["clinical_info"]},
         {"entity_type": "doctor"},  # no types were given
         {"place": "campus South"},  # made up
         {"place": ""},
@@ -157,9 +159,9 @@ def test_a_label_that_is_no_choice_or_made_up_is_dropped(label: Any):
 
 def test_the_first_part_of_a_document_that_says_so_labels_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("ctxassembly.enrichment.pipeline.CALL_TOKENS", 3)
-    categories = iter([{"summary": "Iron."}, {"category": "rules"}, {"category": "facts"}])
+    categories = iter([{"summary": "Iron."}, {"category": "regulatory"}, {"category": "clinical_info"}])
     notes = noted(lambda _: next(categories), "One two three.", "Four five six.", "Seven eight nine.")
-    assert notes.labels == {"category": "rules"}
+    assert notes.labels == {"category": "regulatory"}
 
 
 def test_only_what_is_asked_for_is_taken():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pieces import chunk, ids, keyed, named, scored
 
@@ -140,27 +142,27 @@ def test_the_arithmetic_of_rrf():
         one.chunk.id: one
         for one in fuse([scored("X"), *map(scored, both)], keyed(vector=both, keyword=["X", *both]), RRF)
     }
-    best = 1 / 60 + 1 / 61
+    best = 1 / 61 + 1 / 62
     assert after["L00"].score == 1.0
-    assert after["X"].score * best == pytest.approx(1 / 60)
-    assert after["L27"].score * best == pytest.approx(1 / 87 + 1 / 88)
+    assert after["X"].score * best == pytest.approx(1 / 61)
+    assert after["L27"].score * best == pytest.approx(1 / 88 + 1 / 89)
     assert (round(1 / 61, 4), round(2 / 88, 4)) == (0.0164, 0.0227)
     assert after["X"].score < after["L27"].score
 
 
-def test_neither_a_small_k_nor_scores_lose_the_best_of_one_list(monkeypatch: pytest.MonkeyPatch):
+def test_neither_a_small_k_nor_scores_lose_the_best_of_one_list():
+    """The published rule: `rrf_k` can be set."""
     both = [f"L{at}" for at in range(6)]
     ranked = keyed(vector=both, keyword=["X", *both])
     some = [scored("X", 0.1, 9.0), *(scored(id_, 0.5 - at / 100, 2.0) for at, id_ in enumerate(both))]
     assert ids(fuse(some, ranked, RRF))[-1] == "X"
     assert ids(fuse(some, ranked, CONVEX))[0] == "X"
-    monkeypatch.setattr("ctxassembly.retrieval.fusion.RRF_K", 1.0)
-    assert ids(fuse(some, ranked, RRF)).index("X") == 1
+    assert ids(fuse(some, ranked, replace(RRF, rrf_k=0.1))).index("X") == 1
 
 
 @pytest.mark.parametrize(("weight", "switches"), [(0.5, False), (0.59, False), (0.6, True), (0.9, True), (0.1, True)])
 def test_weights_act_as_a_switch_from_a_ratio_on(weight: float, switches: bool):
-    """Above (k + n - 1) / k, 1.45 at 28 and 60, a list's own chunks all precede the other's."""
+    """Above (k + n) / (k + 1), 1.44 at 28 and 60, a list's own chunks all precede the other's."""
     vector, keyword = ([f"{name}{at}" for at in range(28)] for name in "VK")
     ranked = keyed(vector=vector, keyword=keyword)
     config = RetrievalConfig(fusion="rrf", keyword_weight=weight)

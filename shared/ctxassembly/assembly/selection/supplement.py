@@ -13,7 +13,7 @@ from ctxassembly.assembly.rendering.render import Renderer
 from ctxassembly.assembly.selection.shorten import bisect_fitting
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, RenderedPart
-from ctxassembly.data.retrieval import Retrieved
+from ctxassembly.data.retrieval import FUSED_SCORE_KEY, SIMILARITY_KEY, Retrieved
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.sentences import sentence_ends
@@ -120,14 +120,23 @@ def _truncate_to_cap(text: str, divisor: int, config: AssemblyConfig, counter: T
     return RenderedSupplement(tuple(parts(end)), (note,))
 
 
+def _best_similarity(hits: Sequence[Candidate]) -> float | None:
+    """Return the best vector similarity of hits that retrieval found, else the best score; None without either.
+
+    The best fused score is always 1, so it says nothing.
+    """
+    is_fused = any(FUSED_SCORE_KEY in hit.chunk.metadata for hit in hits)
+    values = (hit.chunk.metadata.get(SIMILARITY_KEY) if is_fused else hit.score for hit in hits)
+    return max((value for value in values if isinstance(value, (int, float))), default=None)
+
+
 def _gate_reason(hits: Sequence[Candidate], query: str | None, config: AssemblyConfig) -> str:
     """Return the reason why the gate is closed; "" if it is open. Without scores no threshold is reached."""
-    threshold = config.supplement_threshold
-    best_score = next((hit.score for hit in hits if hit.score is not None), None)
+    threshold, best_score = config.supplement_threshold, _best_similarity(hits)
     if callable(threshold):
         return "" if threshold(query, best_score) else "as supplement_threshold decided"
     if threshold is None or best_score is None:
         return ""
     if best_score < threshold:
         return ""
-    return f"the best hit's score {best_score:g} reaches supplement_threshold {threshold:g}"
+    return f"the best score {best_score:g} reaches supplement_threshold {threshold:g}"

@@ -63,7 +63,7 @@ def test_without_one_nothing_is_written(nothing: str | None):
         ("by default there is no threshold", FACTS, [0.9, 0.5], None, None, True),
         ("never when nothing was retrieved", FACTS, [], None, 0.3, True),
         ("never when nothing is scored", FACTS, [None, None], None, 0.3, True),
-        ("the best hit is the first, whatever a worse one scores", FACTS, [0.2, 0.9], None, 0.3, True),
+        ("the best score decides, wherever it is", FACTS, [0.2, 0.9], None, 0.3, False),
         ("... of those with a score", FACTS, [None, 0.9], None, 0.3, False),
         ("a caller can force it", Supplement(FACTS, force=True), [0.9, 0.5], None, 0.3, True),
         ("without force a Supplement is a text", Supplement(FACTS), [0.9, 0.5], None, 0.3, False),
@@ -84,7 +84,7 @@ def test_the_gate(rule: str, supplement: Any, scores: list[Any], query: Any, thr
 
 def test_why_it_was_suppressed_is_in_the_trace():
     assert notes(supplemented(supplement_threshold=0.8)) == [
-        "suppressed, the best hit's score 0.9 reaches supplement_threshold 0.8"
+        "suppressed, the best score 0.9 reaches supplement_threshold 0.8"
     ]
     assert notes(supplemented(supplement_threshold=lambda q, s: False)) == [
         "suppressed, as supplement_threshold decided"
