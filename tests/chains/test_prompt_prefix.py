@@ -95,10 +95,11 @@ PROMPTS = pytest.mark.parametrize("prompts", [engine_prompts, langchain_prompts,
 @pytest.mark.parametrize(
     ("settings", "said", "broken"),
     [
-        ({}, SAID, 4),  # at most five exchanges
+        ({}, SAID, 3),  # five to eight exchanges
         ({"history_exchanges": 20}, SAID, 0),
-        ({"history_exchanges": 20, "history_tokens": 1_000}, SAID * 10, 4),  # at most six, by their tokens
-        ({"history_exchanges": 20}, SAID * 100, 8),
+        ({"history_exchanges": 20, "history_tokens": 1_500}, SAID * 10, 3),  # at most nine, by their tokens
+        ({"history_exchanges": 20, "history_tokens": 1_000}, SAID * 10, 14),  # five, none of which is left out
+        ({"history_exchanges": 20}, SAID * 100, 15),  # fewer than five have room, and none of these is left out
     ],
 )
 def test_a_conversation_of_twenty_turns_is_cut_in_steps(prompts: Any, settings: Any, said: str, broken: int) -> None:
@@ -107,7 +108,7 @@ def test_a_conversation_of_twenty_turns_is_cut_in_steps(prompts: Any, settings: 
 
 
 @PROMPTS
-@pytest.mark.parametrize(("exchanges", "broken"), [(5, 4), (20, 0)])
+@pytest.mark.parametrize(("exchanges", "broken"), [(5, 3), (20, 0)])
 def test_so_is_the_conversation_by_which_a_question_is_understood(prompts: Any, exchanges: int, broken: int) -> None:
     config = AnswerConfig(history_exchanges=exchanges)
     asked = [prompt for prompt in prompts(config, SAID) if prompt[0][1].startswith("Prepare a user's question")]

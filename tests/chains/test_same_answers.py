@@ -269,10 +269,10 @@ def test_all_three_divide_the_window_alike_and_their_traces_say_what_gave_way() 
     earlier = [(f"Question {number}?", "word " * 30) for number in range(12)]
     answers = answers_of_all_three(config, DRINK, earlier, assembly=AssemblyConfig(max_tokens=budget))
     expected = compared(answers[0])
-    assert expected["notes"][0].startswith("history: 20 messages left out, beyond 5 exchanges or 120 tokens")
+    assert expected["notes"][0].startswith("history: 18 messages left out, beyond 5 exchanges or 120 tokens")
     assert [compared(answer) for answer in answers[1:]] == [expected] * 2
     notes = [answer.context.trace.notes[0] for answer in answers if answer.context]
-    assert notes == ["budget: documents gave way, 151 of 200 tokens"] * 3
+    assert notes == ["budget: documents gave way, 116 of 200 tokens"] * 3
 
 
 def test_a_chat_model_that_says_its_window_is_held_to_it_in_both_frameworks() -> None:

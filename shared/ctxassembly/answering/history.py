@@ -44,17 +44,19 @@ def history_flow(
     limit = history_limit(window, config) if free is None else max(0, min(free, history_limit(window, config)))
     count = counter_for(context.encoding or DEFAULT_ENCODING).count
     zone = f"{config.history_exchanges:,} exchanges or {limit:,} tokens"
-    trim = partial(last_exchanges, max_tokens=limit, max_exchanges=config.history_exchanges, count=count)
+    trim = partial(last_exchanges, max_tokens=limit, kept=config.history_exchanges, count=count)
     kept = trim(call.history)
-    summary: list[Message] = []
+    summary, read = list[Message](), 0
     if len(kept) < len(call.history) and config.summarize_history and limit >= RESERVED_TOKENS:
         trim = partial(trim, max_tokens=limit - RESERVED_TOKENS)
         kept = trim(call.history)
         left_out = call.history[: len(call.history) - len(kept)]
-        summary = yield from _summary_flow(left_out, limit, call.mode, count, log)
+        summary, read = yield from _summary_flow(left_out, limit, call.mode, count, log)
     if left_out := call.history[: len(call.history) - len(kept)]:
-        became = "summarized" if summary else "left out"
-        note = f"history: {2 * len(left_out):,} messages {became}, beyond {zone}"
+        became = [f"{2 * read:,} messages summarized"] if read else []
+        if unread := len(left_out) - read:
+            became.append(f"{2 * unread:,}{'' if became else ' messages'} left out")
+        note = f"history: {', '.join(became)}, beyond {zone}"
         new = left_out[len(call.history) - 1 - len(trim(call.history[:-1])) :]
         if new:
             lost = sum(count(message["content"]) for message in history_messages(new))
@@ -65,10 +67,10 @@ def history_flow(
 
 def _summary_flow(
     left_out: Sequence[Exchange], max_tokens: int, mode: str, count: Callable[[str], int], log: AnswerRecorder
-) -> Generator[AskModel, ModelReply, list[Message]]:
-    """Return the summary of the exchanges `left_out` as an exchange of its own; nothing if the model fails.
+) -> Generator[AskModel, ModelReply, tuple[list[Message], int]]:
+    """Return a summary of the exchanges `left_out`, as an exchange of its own, and how many of them it has read.
 
-    The model reads the last of them, in a prompt of at most `max_tokens` tokens.
+    The model reads the last ones, in a prompt of at most `max_tokens` tokens. If it fails there is no summary.
     """
     lines: list[str] = []
     free_tokens = max_tokens - count(_TASK)
@@ -79,20 +81,22 @@ def _summary_flow(
             break
         lines.append(line)
     if not lines:
-        return []
+        return [], 0
     data = "\n".join(reversed(lines))
     messages = ({"role": "system", "content": _TASK}, {"role": "user", "content": data})
     try:
         reply = yield AskModel("summarize", messages, TIMEOUT_SECONDS, max_tokens=SUMMARY_TOKENS, mode=mode)
     except Exception as error:  # noqa: BLE001 - whatever a model raises, the question has an answer without it
         log.notes.append(f"summarize: {describe_error(error)}")
-        return []
+        return [], 0
     summary: list[Message] = [
         {"role": "user", "content": _REQUEST},
         {"role": "assistant", "content": reply.text.strip()},
     ]
-    log.record_step("summarize", f"{pluralize(len(left_out), 'exchange')} in {count(reply.text):,} tokens", reply)
+    whole = "" if len(lines) == len(left_out) else f"the last {len(lines):,} of "
+    read = f"{whole}{pluralize(len(left_out), 'exchange')}"
+    log.record_step("summarize", f"{read} in {count(reply.text):,} tokens", reply)
     if not reply.text.strip() or sum(count(message["content"]) for message in summary) > RESERVED_TOKENS:
         log.notes.append(f"summarize: no summary of 1 to {RESERVED_TOKENS:,} tokens came")
-        return []
-    return summary
+        return [], 0
+    return summary, len(lines)

@@ -115,7 +115,7 @@ def _answer(
 
     def finish_generated(context: Context, evidence: Evidence, generated: GeneratedAnswer) -> Answer:
         quotes = context.check_quotes(generated.raw_text)
-        resolved = _cite_unlabeled(generated.resolved, context)
+        resolved = _cite_unlabeled(generated.resolved, context, is_spoken=config.voice)
         used, count = len(resolved.citations), len(context.citations)
         is_labeled = resolved is generated.resolved
         outcome = f"{used:,} of {count:,} labels used" if is_labeled else f"no labels, {count:,} read"
@@ -298,12 +298,15 @@ def _reader(context: Context, config: AnswerConfig) -> AnswerReader:
     return context.reader("remove" if config.voice else "keep")
 
 
-def _cite_unlabeled(resolved: Resolved, context: Context) -> Resolved:
-    """Return `resolved` with all citations of a context that shows no labels: no answer can tell which of them it used.
+def _cite_unlabeled(resolved: Resolved, context: Context, *, is_spoken: bool) -> Resolved:
+    """Return `resolved` with all citations of the context, if the answer can't tell which of them it used.
 
-    A format of the caller's own may show labels, so an answer from it cites only the labels that it has.
+    It can't if the context shows no labels, and it doesn't if it is spoken and has none. A format of the caller's own
+    may show labels, so a written answer from it cites only the labels that it has.
     """
-    if resolved.citations or context.has_labels or context.format not in FORMATS:
+    if resolved.citations or (is_spoken and resolved.marks):
+        return resolved
+    if not is_spoken and (context.has_labels or context.format not in FORMATS):
         return resolved
     return replace(resolved, citations=context.citations, unused=())
 

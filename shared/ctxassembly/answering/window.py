@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ctxassembly.answering.requests import AnswerCall, Exchange, Message
-from ctxassembly.answering.understand import round_start, understanding_messages
+from ctxassembly.answering.understand import first_exchange, most_exchanges, understanding_messages
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
@@ -32,16 +32,16 @@ def history_messages(history: Iterable[Exchange]) -> list[Message]:
 
 
 def last_exchanges(
-    history: Sequence[Exchange], max_tokens: int, max_exchanges: int, count: Callable[[str], int]
+    history: Sequence[Exchange], max_tokens: int, kept: int, count: Callable[[str], int]
 ) -> Sequence[Exchange]:
-    """Return the last exchanges within both limits: all, or those from `round_start` on."""
+    """Return the last `kept` exchanges, and some before them: as many as `max_tokens` has room for."""
     start, tokens = len(history), 0
-    while start > max(0, len(history) - max_exchanges):
+    while start > max(0, len(history) - most_exchanges(kept)):
         tokens += sum(count(message["content"]) for message in history_messages(history[start - 1 : start]))
         if tokens > max_tokens:
             break
         start -= 1
-    return history[round_start(start, len(history)) :]
+    return history[first_exchange(len(history), kept, start) :]
 
 
 BUFFER_TOKENS = 64
@@ -76,14 +76,15 @@ def free_tokens(budget: TokenBudget, call: AnswerCall, config: AnswerConfig, mes
 
 
 def fit_history(budget: TokenBudget, call: AnswerCall, config: AnswerConfig) -> Sequence[Exchange]:
-    """Return the exchanges that the model can read to understand the question: all, or those from `round_start` on."""
-    start, end = max(0, len(call.history) - config.history_exchanges), len(call.history)
+    """Return the last exchanges that the model can read to understand the question."""
+    end = len(call.history)
+    start = max(0, end - most_exchanges(config.history_exchanges))
     while start < end:
         messages = understanding_messages(call.question, call.history[start:], config, call.today, call.background)
         if free_tokens(budget, call, config, messages) >= 0:
             break
         start += 1
-    return call.history[round_start(start, end) :]
+    return call.history[first_exchange(end, config.history_exchanges, start) :]
 
 
 def with_background(system: str, background: str, form: str) -> str:

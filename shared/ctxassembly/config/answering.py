@@ -129,15 +129,16 @@ class AnswerConfig:
     template: Annotated[str, NonBlank()] | None = None
     """The user message, with {context} and {question}. None uses the template of the context's language."""
     history_exchanges: Annotated[int, Range(1)] = 5
-    """The maximum number of exchanges of the conversation that the model reads, the last ones; at least 1. Where not
-    all fit, the oldest are left out in steps, so that the beginning of the prompt stays in a provider's cache.
-    Published: 5, without steps."""
+    """The number of exchanges of the conversation that the model always reads, the last ones, if `history_tokens` has
+    room for them; at least 1. Up to three fifths more are read where there is room: older ones are left out in steps
+    of several, so that the beginning of the prompt stays in a provider's cache. Published: 5, without steps."""
     history_tokens: Annotated[int, Range(0)] = 8_000
     """The maximum number of tokens of the conversation in the prompt, counted from its end; at least 0. Published:
     8,000."""
     summarize_history: bool = False
-    """Whether the model summarizes the exchanges that are left out, in at most 300 tokens of `history_tokens`. That is
-    one more call for each question of a conversation that is longer than the other two settings allow."""
+    """Whether the model summarizes the exchanges that are left out, in at most 300 tokens of `history_tokens`. It reads
+    the last of them, as many as have room there; a note in the trace says how many. That is one more call for each
+    question of a conversation that is longer than the other two settings allow."""
     forbidden: Forbidden = ()
     """What an answer must not say: regular expressions, which ignore case, such as `r"\\b\\d+ ?(mg|tablets)\\b"`; or a
     function from an answer to True if it is forbidden. Labels between words don't hide them."""
@@ -150,7 +151,8 @@ class AnswerConfig:
     """The answer if nothing usable was retrieved. The model isn't called then. None says "No relevant content found."
     in the language of the question, as far as its function words show it, else of the assembly."""
     voice: bool = False
-    """Whether the answer is spoken. True removes its labels; its citations stay in `Answer.citations`."""
+    """Whether the answer is spoken. True removes its labels; its citations stay in `Answer.citations`, which has all
+    that the model read if the answer has no label."""
 
     answer_seconds: Annotated[float, Range(above=0)] = 60.0
     """The timeout for the answer, and in a stream for each of its pieces."""

@@ -41,12 +41,14 @@ def trim_history(
     count: Callable[[str], int],
     *,
     keep_exchanges: int = 5,
+    force: bool = False,
 ) -> History:
     """Trim a conversation to `max_tokens`, in whole exchanges and from the oldest on.
 
     A conversation that fits stays whole, even if it has more than `keep_exchanges` exchanges. One that doesn't fit
     keeps as many of its last exchanges as do, at most `keep_exchanges`. An exchange begins with a user's message;
-    messages before the first one make an exchange of their own.
+    messages before the first one make an exchange of their own. With `force` it is exactly the last `keep_exchanges`,
+    whatever they count and whatever fits; a shorter conversation stays whole.
 
     >>> said = [{"role": "user", "content": "May I drink?"}, {"role": "assistant", "content": "Water."}] * 3
     >>> history = trim_history(said, 6, lambda text: len(text.split()))
@@ -61,9 +63,12 @@ def trim_history(
     check_int("keep_exchanges", keep_exchanges, 0)
     total = history_tokens(messages, count)
     exchanges = _exchanges(messages)
+    if force:
+        kept = [message for exchange in exchanges[max(0, len(exchanges) - keep_exchanges) :] for message in exchange]
+        return History(tuple(kept), tuple(messages[: len(messages) - len(kept)]), history_tokens(kept, count))
     if total <= max_tokens:
         return History(tuple(messages), (), total)
-    kept: list[Message] = []
+    kept = []
     tokens = 0
     for exchange in reversed(exchanges[len(exchanges) - min(keep_exchanges, len(exchanges)) :]):
         exchange_tokens = history_tokens(exchange, count)

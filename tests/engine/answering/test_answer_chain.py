@@ -401,23 +401,47 @@ def test_the_conversation_is_trimmed_to_its_zone_from_its_beginning():
     ("config", "length", "exchanges", "kept"),
     [
         (AnswerConfig(), 5, 5, 5),
+        (AnswerConfig(), 6, 5, 6),
+        (AnswerConfig(), 8, 5, 8),
         (AnswerConfig(), 9, 5, 5),
-        (AnswerConfig(), 10, 5, 2),
+        (AnswerConfig(), 10, 5, 6),
+        (AnswerConfig(history_exchanges=1), 6, 1, 1),
+        (AnswerConfig(history_exchanges=7), 11, 7, 11),
         (AnswerConfig(history_exchanges=7), 15, 7, 7),
-        (AnswerConfig(history_exchanges=7), 16, 7, 4),
+        (AnswerConfig(history_exchanges=7), 16, 7, 8),
     ],
 )
 def test_the_model_reads_the_last_five_exchanges_unless_set_otherwise(config, length, exchanges, kept):
-    """The published rule is at most the last five exchanges of the conversation. They are cut in steps."""
+    """The published rule: the last five exchanges, and never fewer. Those before them are left out in steps."""
     history = [Exchange(f"question {number}", "answer") for number in range(length)]
     model = Scripted(understand={"question": None})
     answer = chain(model, config).answer("Is parking free?", history=history, filter=A)
     said = [message["content"] for message in model.prompts("answer")[0].messages if message["role"] == "user"]
     assert said[:-1] == [f"question {number}" for number in range(length - kept, length)]
     note = f"history: {2 * (length - kept)} messages left out, beyond {exchanges} exchanges or 8,000 tokens"
-    if kept < exchanges:
-        note += f"; {2 * (exchanges + 1 - kept)} of them, {4 * (exchanges + 1 - kept)} tokens, from this question on"
-    assert answer.notes == ((note,) if kept < length else ())
+    assert [one.partition("; ")[0] for one in answer.notes] == ([note] if kept < length else [])
+
+
+@pytest.mark.parametrize("exchanges", [1, 2, 5, 7])
+def test_no_turn_of_a_conversation_reads_fewer_exchanges_than_asked_for(exchanges):
+    """The rule: "the last five exchanges" were two right after the sixth: never fewer than the five."""
+    for length in range(1, 24):
+        history = [Exchange(f"question {number}", "answer") for number in range(length)]
+        model = Scripted(understand={"question": None})
+        chain(model, AnswerConfig(history_exchanges=exchanges)).answer("Parking?", history=history, filter=A)
+        for prompt in (model.prompts("answer")[0].messages, [model.prompts("understand")[0].messages[-1]]):
+            read = [number for number in range(length) if f"question {number}" in str(prompt).replace('"', "'")]
+            last = [number for number in read if number >= length - exchanges]
+            assert last == list(range(max(0, length - exchanges), length))
+
+
+def test_five_long_exchanges_are_read_if_six_have_no_room():
+    """The rule: never fewer than the five, if they fit."""
+    model = Scripted(understand={"question": None})
+    history = [Exchange(f"question {number}", "word " * 150) for number in range(30)]
+    config = AnswerConfig(history_tokens=900)
+    chain(model, config).answer("Is parking free?", history=history, filter=A)
+    assert len(model.prompts("answer")[0].messages) == 2 + 2 * 5
 
 
 def test_rules_and_template_are_the_callers():
@@ -450,9 +474,27 @@ def test_an_answer_from_a_context_without_labels_has_the_citations_of_all_it_rea
     assert (answer.quality.unused, answer.steps[-1].outcome) == (0, f"no labels, {len(answer.citations)} read")
 
 
-def test_a_spoken_answer_without_the_labels_it_was_asked_for_cites_nothing():
-    answer = chain(Scripted("Parking is free."), AnswerConfig(voice=True)).answer("Is parking free?", filter=A)
-    assert (answer.citations, answer.resolved.is_unlabeled) == ((), True)
+@pytest.mark.parametrize("assembly", [None, AssemblyConfig(format="xml"), AssemblyConfig(format="minimal")])
+def test_a_spoken_answer_without_any_label_has_the_sources_of_the_context(assembly):
+    """The rule: its citations are the context's, also with the default format."""
+    made = chain(Scripted("Parking is free."), AnswerConfig(voice=True), assembly=assembly)
+    answer = made.answer("Is parking free?", filter=A)
+    assert answer.citations == answer.context.citations != ()
+    assert answer.quality.unused == 0
+    written = chain(Scripted("Parking is free."), assembly=AssemblyConfig()).answer("Is parking free?", filter=A)
+    assert written.citations == ()
+
+
+def test_a_spoken_answer_with_a_label_cites_what_it_labels():
+    for said, cited in (("Parking is free [1].", 1), ("Parking is free [99].", 0)):
+        answer = chain(Scripted(said), AnswerConfig(voice=True)).answer("Is parking free?", filter=A)
+        assert (len(answer.citations), answer.text) == (cited, "Parking is free.")
+
+
+def test_a_spoken_answer_in_a_format_of_the_callers_own_has_its_sources_too():
+    own = AssemblyConfig(format=lambda heading: f"[{heading.number}]")
+    answer = chain(Scripted("Parking is free."), AnswerConfig(voice=True), assembly=own).answer("Free?", filter=A)
+    assert answer.citations == (answer.context.citations if answer.context else ())
 
 
 def test_an_answer_in_a_format_of_the_callers_own_cites_what_it_labels():

@@ -27,16 +27,36 @@ def test_the_exchanges_left_out_are_summarized_by_option():
     answer, model = asked(AnswerConfig(summarize_history=True))
     [request] = model.prompts("summarize")
     told = [json.loads(line) for line in request.messages[1]["content"].splitlines()]
-    assert told == [{"user": one.question, "assistant": one.answer} for one in HISTORY[:8]]
+    assert told == [{"user": one.question, "assistant": one.answer} for one in HISTORY[:4]]
     assert (request.max_tokens, request.is_streamed) == (300, False)
     system, *history, _ = model.prompts("answer")[0].messages
-    assert [message["role"] for message in history] == ["user", "assistant"] * 5
+    assert [message["role"] for message in history] == ["user", "assistant"] * 9
     assert history[1]["content"] == SUMMARY
-    assert history[2]["content"] == "question 8"
+    assert history[2]["content"] == "question 4"
     assert SUMMARY not in system["content"]
-    assert answer.notes == ("history: 16 messages summarized, beyond 5 exchanges or 8,000 tokens",)
+    assert [note.partition("; ")[0] for note in answer.notes] == [
+        "history: 8 messages summarized, beyond 5 exchanges or 8,000 tokens"
+    ]
     assert [step.name for step in answer.steps] == ["understand", "retrieve", "assemble", "summarize", "answer"]
-    assert answer.steps[3].outcome == "8 exchanges in 6 tokens"
+    assert answer.steps[3].outcome == "4 exchanges in 6 tokens"
+
+
+def test_a_summary_says_of_how_many_exchanges_it_is():
+    """The rule: it said "36 exchanges", and had read 12: say what was read."""
+    long = [Exchange(f"question {number}", "word " * 150) for number in range(40)]
+    answer, model = asked(AnswerConfig(summarize_history=True, history_tokens=2_000), long)
+    [request] = model.prompts("summarize")
+    read = [json.loads(line)["user"] for line in request.messages[1]["content"].splitlines()]
+    count = len(read)
+    kept = (len(model.prompts("answer")[0].messages) - 4) // 2
+    assert read == [f"question {number}" for number in range(40 - kept - count, 40 - kept)]
+    assert 0 < count < 40 - kept
+    assert next(step for step in answer.steps if step.name == "summarize").outcome == (
+        f"the last {count} of {40 - kept} exchanges in 6 tokens"
+    )
+    assert answer.notes[-1].startswith(
+        f"history: {2 * count} messages summarized, {2 * (40 - kept - count)} left out, beyond "
+    )
 
 
 @pytest.mark.parametrize("history", [(), HISTORY[:5]])
@@ -63,8 +83,8 @@ def test_nothing_is_summarized_without_the_option_nor_without_room_for_it():
 def test_without_a_summary_there_is_an_answer_and_a_note(summary, note):
     answer, model = asked(AnswerConfig(summarize_history=True), summary=summary)
     assert note in answer.notes
-    assert answer.notes[-1].startswith("history: 16 messages left out")
-    assert model.prompts("answer")[0].messages[1]["content"] == "question 8"
+    assert answer.notes[-1].startswith("history: 8 messages left out")
+    assert model.prompts("answer")[0].messages[1]["content"] == "question 4"
 
 
 def test_a_summary_and_what_it_reads_fit_the_window():

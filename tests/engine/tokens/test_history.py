@@ -55,3 +55,15 @@ def test_wrong_values_are_errors():
         trim_history(SAID, 1, words, keep_exchanges=-1)
     with pytest.raises(InputError, match="a message must be a string or have a text as its content"):
         trim_history([{"role": "user", "content": None}], 1, words)
+
+
+@pytest.mark.parametrize("limit", [0, 4, 80, 10_000])
+@pytest.mark.parametrize("keep", [0, 1, 2, 100])
+def test_a_number_of_exchanges_can_be_forced(limit: int, keep: int):
+    """The rule: exactly the last N, whatever they count and whatever fits."""
+    history = trim_history(SAID, limit, words, keep_exchanges=keep, force=True)
+    asked = [message for message in history.messages if message["role"] == "user"]
+    everything = [message for message in SAID if message["role"] == "user"]
+    assert asked == everything[max(0, len(everything) - keep) :]
+    assert (*history.left_out, *history.messages) == tuple(SAID)
+    assert history.token_count == sum(words(message["content"]) for message in history.messages)
