@@ -78,6 +78,30 @@ PUBLISHED_MODES: Mapping[str, Mode] = {
 choice."""
 
 
+PUBLISHED_INTENTS = (
+    Intent("practical", "Parking, the way, visiting hours, costs, things to bring or borrow."),
+    Intent("appointments", "Making, moving or preparing an appointment."),
+    Intent("general", "The hospital in general, and all that no other label fits."),
+    Intent("legal_admin", "Rights, complaints, records, insurance, invoices."),
+    Intent("clinical_info", "Conditions, examinations, treatments, and who does them."),
+    Intent("regulatory", "Rules, accreditation, privacy law, quality figures."),
+    Intent(
+        "out_of_scope_medical_advice",
+        "Asks for a diagnosis, a dose, or advice on the user's own symptoms.",
+        "Ik kan geen medisch advies geven. Vraag het aan uw arts.",
+    ),
+    Intent("off_topic", "Has nothing to do with the hospital.", "Ik beantwoord alleen vragen over het ziekenhuis."),
+    Intent("other_hospital", "Is about another hospital.", "Ik heb alleen informatie over dit ziekenhuis."),
+    Intent("vague_input", "Can't be understood, or could mean anything.", "Kunt u uw vraag wat preciezer stellen?"),
+)
+"""The published categories of content, and the four published intents that end the chain with an answer of their own.
+Their descriptions and answers are ours."""
+PUBLISHED_TEMPLATE = "Contextdocumenten:\n{context}\n\nVraag: {question}"
+PUBLISHED_REWRITING = (
+    "De vraag als één volledige zin in het Nederlands, waarin elk voornaamwoord en elke verwijzing is ingevuld."
+)
+
+
 @config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerConfig:
@@ -182,14 +206,28 @@ class AnswerConfig:
 
     @classmethod
     def published(cls) -> AnswerConfig:
-        """Return the published settings: every question is rewritten, and weak answers are given again by themselves.
+        """Return the published settings, which are those of a Dutch hospital.
+
+        Every question is classified and rewritten, four intents end the chain, weak answers are given again by
+        themselves, and no medical advice is given.
 
         >>> published = AnswerConfig.published()
         >>> published.rewrite, published.think_harder, published.modes["full"].candidates
         ('always', 'escalated', 20)
+        >>> [intent.label for intent in published.intents if intent.answer]
+        ['out_of_scope_medical_advice', 'off_topic', 'other_hospital', 'vague_input']
         """
         full = replace(PUBLISHED_MODES["full"], candidates=20)
-        return cls(rewrite="always", think_harder="escalated", modes={**PUBLISHED_MODES, "full": full})
+        return cls(
+            intents=PUBLISHED_INTENTS,
+            default_intent="general",
+            rewrite="always",
+            rewrite_prompt=PUBLISHED_REWRITING,
+            modes={**PUBLISHED_MODES, "full": full},
+            think_harder="escalated",
+            extra_rules=("Geef geen medisch advies.",),
+            template=PUBLISHED_TEMPLATE,
+        )
 
     @property
     def is_held(self) -> bool:
