@@ -25,6 +25,7 @@ from ctxassembly.assembly.rendering.cite import CitedText
 from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.data.candidates import (
     ALREADY_SENT,
+    COMPRESSIONS,
     CONTAINED,
     EMPTY,
     OVER_BUDGET,
@@ -123,7 +124,7 @@ def _find_status(
         if part is None:
             return "kept", "neighbor" if original.distance else "hit", None, stripped[key], None, None
         other = selection.covered_by.get(key)
-        outcome: Outcome = "compressed" if part.by in ("extractive", "llm") else "cut"
+        outcome: Outcome = "compressed" if part.by in COMPRESSIONS else "cut"
         return outcome, part.by, None if other is None else other.chunk.id, stripped[key], None, part
     if key in containers:
         if part is None or part.by == "repeated":  # repeated sentences are not lost: others have them

@@ -61,6 +61,10 @@ best sentences were chosen. "extractive" and "llm": it was compressed. "repeated
 rest. "already sent": the conversation has the rest."""
 
 
+COMPRESSIONS: frozenset[Shortening] = frozenset({"extractive", "llm"})
+"""Those by which a chunk was compressed. By the others it was cut."""
+
+
 class Candidate(NamedTuple):
     """A chunk that may be included in the context: a hit, or a neighbor of one."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from ctxassembly.data.candidates import LEFT_OUT, Reason, Shortening
+from ctxassembly.data.candidates import COMPRESSIONS, LEFT_OUT, Reason, Shortening
 from ctxassembly.safe_repr import pluralize
 
 Outcome = Literal["kept", "cut", "compressed", "contained", "duplicate", "dropped"]
@@ -95,6 +95,12 @@ class Stage:
     """What it counts besides chunks. "score" has the `sentences` that a scorer was to score and those that it was
     `asked` for: the others were remembered."""
 
+    def plus(self, other: Stage) -> Stage:
+        """Return this stage and `other`, of the same name, as one."""
+        counts = {key: self.counts.get(key, 0) + other.counts.get(key, 0) for key in {**self.counts, **other.counts}}
+        chunks_in, chunks_out = self.chunks_in + other.chunks_in, self.chunks_out + other.chunks_out
+        return Stage(self.name, chunks_in, chunks_out, self.elapsed_ms + other.elapsed_ms, counts)
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -139,6 +145,26 @@ class Trace:
         return tuple(decision.shortened for decision in self.decisions if decision.shortened is not None)
 
     @property
+    def compressed(self) -> tuple[Shortened, ...]:
+        """Those of `shortened` that a compressor shortened, as `compress` asks for."""
+        return tuple(part for part in self.shortened if part.by in COMPRESSIONS)
+
+    @property
+    def truncated(self) -> tuple[Shortened, ...]:
+        """Those of `shortened` that were cut: to a limit, to their best sentences, or for text that others have."""
+        return tuple(part for part in self.shortened if part.by not in COMPRESSIONS)
+
+    @property
+    def compressed_share(self) -> float:
+        """The share of the context's tokens that is compressed text, 0 to 1; 0 for an empty context."""
+        return min(1.0, sum(part.tokens_after for part in self.compressed) / max(self.token_count, 1))
+
+    @property
+    def excluded_share(self) -> float:
+        """The share of `chunks` that is `excluded`, 0 to 1; 0 without chunks."""
+        return min(1.0, len(self.excluded) / max(self.chunks, 1))
+
+    @property
     def excluded(self) -> tuple[Decision, ...]:
         """The chunks that were dropped for the budget or for their low relevance."""
         return tuple(one for one in self.decisions if one.outcome == "dropped" and one.reason in LEFT_OUT)
@@ -148,6 +174,32 @@ class Trace:
         """Tokens that the chunks left out would have added."""
         return sum(decision.tokens or 0 for decision in self.excluded)
 
+    @classmethod
+    def total(cls, traces: Iterable[Trace]) -> Trace:
+        """Return the totals over several assemblies, such as the calls of a day: one trace with all their decisions.
+
+        Numbers and the times of stages are added up, and its shares are those over all calls.
+
+        >>> from ctxassembly import Chunk, Hit, assemble
+        >>> texts = ("Drink water.", "Then rest.")
+        >>> contexts = [assemble([Hit(Chunk(text, text, text))]) for text in texts]
+        >>> total = Trace.total(context.trace for context in contexts)
+        >>> total.chunks, total.token_count, total.excluded_share
+        (2, 20, 0.0)
+        """
+        given = tuple(traces)
+        stages: dict[str, Stage] = {}
+        for stage in (stage for trace in given for stage in trace.stages):
+            known = stages.get(stage.name)
+            stages[stage.name] = stage if known is None else known.plus(stage)
+        numbers = ("hits", "chunks", "round_trips", "token_count", "max_tokens", "character_count", "documents_dropped")
+        return cls(
+            decisions=tuple(decision for trace in given for decision in trace.decisions),
+            stages=tuple(stages.values()),
+            notes=tuple(dict.fromkeys(note for trace in given for note in trace.notes)),
+            **{name: sum(getattr(trace, name) for trace in given) for name in numbers},
+        )
+
     @property
     def summary(self) -> str:
         """One line for a log: chunks in, the work done on them, tokens out."""
@@ -156,7 +208,8 @@ class Trace:
             f"{self.stripped_chars:,} overlapping characters stripped",
             pluralize(self.documents_dropped, "document") + " dropped for budget",
             *([pluralize(len(self.excluded), "chunk") + " left out"] if self.excluded else []),
-            *([_shortened_summary(self.shortened)] if self.shortened else []),
+            *([_shortened_summary(self.truncated, "shortened")] if self.truncated else []),
+            *([_shortened_summary(self.compressed, "compressed")] if self.compressed else []),
             f"{self.token_count:,} of {self.max_tokens:,} tokens",
             *([f"{self.character_count:,} of {self.max_characters:,} characters"] if self.max_characters else []),
             pluralize(self.round_trips, "query", "queries"),
@@ -167,9 +220,9 @@ class Trace:
         return "\n".join((self.summary, *self.notes))
 
 
-def _shortened_summary(chunks: Sequence[Shortened]) -> str:
+def _shortened_summary(chunks: Sequence[Shortened], how: str) -> str:
     before, after = sum(chunk.tokens_before for chunk in chunks), sum(chunk.tokens_after for chunk in chunks)
-    return f"{pluralize(len(chunks), 'chunk')} shortened from {before:,} to {after:,} tokens"
+    return f"{pluralize(len(chunks), 'chunk')} {how} from {before:,} to {after:,} tokens"
 
 
 # The events of a stage, for observers of an assembly or a retrieval. They have numbers, words and ids, but no text of a

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from builders import decision, hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from ctxassembly.data.trace import Shortened
+from ctxassembly.data.trace import Shortened, Trace
 from strategies import words
 
 TEXT = numbered("w", 90)
@@ -126,10 +127,44 @@ def test_the_trace_gives_the_compressed_share():
         ("said", "compressed"),
         ("longer", "dropped"),
     ]
-    assert "1 chunk left out, 1 chunk shortened from 12 to 4 tokens, 15 of 15 tokens" in trace.summary
+    assert "1 chunk left out, 1 chunk compressed from 12 to 4 tokens, 15 of 15 tokens" in trace.summary
+    assert ([part.chunk_id for part in trace.compressed], trace.truncated) == (["said"], ())
+    assert (trace.compressed_share, trace.excluded_share) == (4 / 15, 1 / 4)
     roomy = assemble(hits, AssemblyConfig(compress="extractive", rank_by="rank")).trace
+    assert (roomy.compressed_share, roomy.excluded_share) == (0.0, 0.0)
     assert roomy.shortened == ()
     assert "shortened" not in roomy.summary
+
+
+def test_the_trace_tells_compressed_from_truncated_and_totals_over_calls():
+    """The rule: compressed isn't truncated; shares of compressed text and of excluded chunks; totals over calls."""
+    compressing = AssemblyConfig(max_tokens=11, encoding=words, format="minimal", **EXTRACTIVE)
+    cutting = replace(compressing, max_tokens=9, compress="none", rank_by="rank")
+    dropping = replace(cutting, granularity="chunk", max_tokens=12)
+    hits = hits_of([SENTENCES]), hits_of([SENTENCES]), hits_of([SENTENCES, LONGER])
+    traces = [
+        assemble(given, config, query="long visit doors").trace
+        for given, config in zip(hits, (compressing, cutting, dropping), strict=True)
+    ]
+    assert [(len(one.compressed), len(one.truncated), len(one.excluded)) for one in traces] == [
+        (1, 0, 0),
+        (0, 1, 0),
+        (0, 0, 1),
+    ]
+    assert [" compressed from 12 to 8 tokens" in one.summary for one in traces] == [True, False, False]
+    assert [" shortened from 12 to 8 tokens" in one.summary for one in traces] == [False, True, False]
+    total = Trace.total(traces)
+    assert (total.hits, total.chunks, len(total.decisions)) == (4, 4, 4)
+    assert total.token_count == sum(one.token_count for one in traces)
+    assert total.compressed_share == 8 / total.token_count
+    assert total.excluded_share == 1 / 4
+    assert "1 chunk left out, 1 chunk shortened from 12 to 8 tokens, 1 chunk compressed from 12 to 8" in total.summary
+    names = [stage.name for stage in total.stages]
+    assert len(names) == len(set(names))
+    assert sum(stage.elapsed_ms for stage in total.stages) == pytest.approx(
+        sum(stage.elapsed_ms for one in traces for stage in one.stages)
+    )
+    assert Trace.total([]) == Trace()
 
 
 def test_a_shortened_chunk_of_which_another_has_all_that_is_left_is_lost():
