@@ -7,6 +7,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -188,6 +189,39 @@ ASKED = ["Wat is ferritine?", "Waarom nuchter?"]
         ({CANONICAL: None, "chunk_metadata": {"canonical_questions": ASKED}}, ["d#0"]),
         ({"chunk_metadata": [{"canonical_questions": ASKED}]}, []),
         ({"chunk_metadata": "nuchter", "canonical_questions": ASKED}, []),
+        ({"chunk_metadata": {"canonical_questions": None}}, []),
+    ],
+)
+def test_both_find_canonical_questions_by_default(database_url: str, metadata: dict[str, Any], found: list[str]):
+    """The published rule: canonical questions under `chunk_metadata.canonical_questions` are searched by default."""
+    postgres = pytest.importorskip("ctxassembly.stores.postgres")
+    chunks = [Chunk("d#0", "d", "Bepaling 's ochtends.", 0, metadata=metadata), Chunk("d#1", "d", "De garage.", 1)]
+    stored = postgres.PostgresIndex.create(database_url, dimensions=8)
+    stored.add(chunks, progress=False)
+    both = (MemoryIndex(chunks), stored)
+    config = replace(RetrievalConfig.published(), strategy="keyword", rescue="off")
+    assert [[hit.chunk.id for hit in retrieve("nuchter", config, index=index).hits] for index in both] == [found] * 2
+    check_same(both, SearchChunks(5, None, both[0].find_terms(FindTerms("nuchter", 32, 0)), None))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "found"),
+    [
+        ({"questions": ASKED, "chunk_metadata": {"canonical_questions": "water"}}, ["d#0"]),
+        ({"questions": "water", "chunk_metadata": {"canonical_questions": ASKED}}, []),  # the first key that it has
+        ({"questions": None, "chunk_metadata": {"canonical_questions": ASKED}}, ["d#0"]),
+        ({"questions": ASKED}, ["d#0"]),
+    ],
+)
+def test_the_first_key_with_questions_counts(database_url: str, metadata: dict[str, Any], found: list[str]):
+    test_both_find_canonical_questions_by_default(database_url, metadata, found)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "found"),
+    [
+        ({"chunk_metadata": {"canonical_questions": ASKED}}, ["d#0"]),
+        ({CANONICAL: ASKED, "chunk_metadata": {"canonical_questions": "water"}}, ["d#0"]),  # the whole key goes first
         ({"chunk_metadata": {"canonical_questions": None}}, []),
     ],
 )

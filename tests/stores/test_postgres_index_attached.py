@@ -60,8 +60,9 @@ def test_a_langchain_table_as_it_is_by_default_is_searched_too(engine: PGEngine)
     assert names(beside) == sorted(ids[2:5])
 
 
+@pytest.mark.parametrize("settings", [{}, {"questions": "chunk_metadata.canonical_questions"}], ids=str)
 @pytest.mark.parametrize("kind", ["jsonb", "json", None])
-def test_questions_under_a_dotted_key_are_found(engine: PGEngine, kind: str | None):
+def test_questions_under_a_dotted_key_are_found(engine: PGEngine, kind: str | None, settings: Any):
     """They are in the column of the first part of the key, if there is one, else in the metadata."""
     columns = [Column("chunk_metadata", kind)] if kind else []
     engine.init_vectorstore_table("documents", 16, id_column=Column("id", "text"), metadata_columns=columns)
@@ -70,7 +71,7 @@ def test_questions_under_a_dotted_key_are_found(engine: PGEngine, kind: str | No
     asked: Any = {"canonical_questions": ["Why fasting?"]}
     metadatas = [{"chunk_metadata": json.dumps(asked) if kind else asked}, {}]
     store.add_texts(["In the morning.", "The garage."], metadatas, ids=["a", "b"])
-    assert searched(PostgresIndex.attach(store, questions="chunk_metadata.canonical_questions"), "fasting") == ["a"]
+    assert searched(PostgresIndex.attach(store, **settings), "fasting") == ["a"]
 
 
 @pytest.mark.parametrize("columns", [True, False])

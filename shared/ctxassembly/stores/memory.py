@@ -21,7 +21,7 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.filtered import chunk_predicate
 from ctxassembly.stores.shared_values import shared_values
-from ctxassembly.stores.simple_words import NearWords, lexemes, term_counts
+from ctxassembly.stores.simple_words import QUESTION_KEYS, FieldKeys, NearWords, lexemes, term_counts
 from ctxassembly.text.titles import comparable, document_title, title_beginnings
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class MemoryIndex(MemoryStore):
         *,
         words: Callable[[str], Sequence[str]] = lexemes,
         title: str | None = "title",
-        questions: str | None = "questions",
+        questions: str | tuple[str, ...] | None = QUESTION_KEYS,
         keys: MetadataKeys | None = None,
     ) -> None:
         """Index `chunks`.
@@ -188,7 +188,8 @@ class MemoryIndex(MemoryStore):
             words: a function from a text to its words as they are to be found: the default does as the `simple`
                 configuration of PostgreSQL, a stemmer of yours as another one.
             title: the metadata key of a title that is searched with the text; None for none.
-            questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
+            questions: the metadata key of questions that the chunk answers, or several, of which the first that it has
+                counts; all keys may be dotted paths.
             keys: the metadata keys of titles by which others mention a document. An assembly replaces the default by
                 the keys of its config.
 
@@ -281,7 +282,7 @@ class Corpus:
         chunks: Mapping[str, Chunk],
         vectors: Mapping[str, Sequence[float]],
         words: Callable[[str], Sequence[str]],
-        fields: Sequence[str | None],
+        fields: Sequence[FieldKeys],
     ) -> None:
         self.chunks, self.vectors, self.words, self.fields = chunks, vectors, words, fields
         self.ids = sorted(chunks)

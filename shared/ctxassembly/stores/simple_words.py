@@ -24,7 +24,11 @@ MIN_SIMILARITY = 0.3
 """The least similarity of near words, pg_trgm's own: two of eight letters with two of them swapped have about .38."""
 MIN_WORD_CHARS = 3
 """Letters of the shortest word that others are near to."""
-FIELDS = ("title", "questions")
+QUESTION_KEYS = ("questions", "chunk_metadata.canonical_questions")
+"""The metadata keys of questions that a chunk answers; the first that it has counts."""
+FieldKeys = str | tuple[str, ...] | None
+"""A metadata key, several of which the first that a chunk has counts, or none."""
+FIELDS: tuple[FieldKeys, ...] = ("title", QUESTION_KEYS)
 """The metadata keys whose text is searched with the chunk's own: of its title, and of questions that it answers."""
 _MAX_PART_CHARS = 200
 """Characters of the longest part of an address that is read as one, so that a hostile text takes no longer."""
@@ -141,7 +145,7 @@ class NearWords:
 
 def term_counts(
     chunk: Chunk,
-    fields: Sequence[str | None] = FIELDS,
+    fields: Sequence[FieldKeys] = FIELDS,
     words: Callable[[str], Sequence[str]] = lexemes,
     notes: Sequence[str] = (),
 ) -> dict[str, float]:
@@ -162,9 +166,19 @@ def term_counts(
     return {word: ts_rank(times) for word, times in count_occurrences([words(text) for text in texts]).items()}
 
 
-def _field_text(key: str | None, chunk: Chunk) -> str:
+def key_tuple(keys: FieldKeys) -> tuple[str, ...]:
+    """Return the keys of a field as a tuple.
+
+    >>> key_tuple("title"), key_tuple(None)
+    (('title',), ())
+    """
+    return (keys,) if isinstance(keys, str) else tuple(keys or ())
+
+
+def _field_text(keys: FieldKeys, chunk: Chunk) -> str:
     """Return the text under a metadata key or path; for any other value its JSON, whose words a table would index."""
-    value = None if key is None else get_path(chunk.metadata, key)
+    values = (get_path(chunk.metadata, key) for key in key_tuple(keys))
+    value = next((value for value in values if value is not None), None)
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False, default=str)

@@ -37,6 +37,7 @@ from ctxassembly.stores.postgres.maintenance import open_maintenance
 from ctxassembly.stores.postgres.rows import chunk_from_row, neighbor_table
 from ctxassembly.stores.postgres.schema import Plan, WordFields, check_fields
 from ctxassembly.stores.postgres.table import IndexedTable
+from ctxassembly.stores.simple_words import QUESTION_KEYS
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class PostgresIndex:
         schema: str = "public",
         partitions: int | None = None,
         title: str | None = "title",
-        questions: str | None = "questions",
+        questions: str | tuple[str, ...] | None = QUESTION_KEYS,
         hnsw: bool = True,
         ef_search: int = 200,
         keys: MetadataKeys | None = None,
@@ -108,7 +109,8 @@ class PostgresIndex:
             partitions: into how many partitions a new table is divided, by a hash of the document, 2 to 1,000; None for
                 none, or for what an existing table has.
             title: the metadata key of a title that is searched with the text; None for none.
-            questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
+            questions: the metadata key of questions that the chunk answers, or several, of which the first that it has
+                counts; all keys may be dotted paths.
             hnsw: let `add` and `refresh` make an HNSW index of the vectors if there is none. Processes that load at
                 once set it to False; `refresh` of another index, without it, then makes the index for all.
             ef_search: how many chunks an HNSW search looks at, at least: more of them find more, and take longer.
@@ -159,7 +161,7 @@ class PostgresIndex:
         dry_run: bool = False,
         language: str = "simple",
         title: str | None = "title",
-        questions: str | None = "questions",
+        questions: str | tuple[str, ...] | None = QUESTION_KEYS,
         hnsw: bool = True,
         ef_search: int = 200,
         keys: MetadataKeys | None = None,
@@ -184,7 +186,8 @@ class PostgresIndex:
             dry_run: give back the statements, and execute none.
             language: the text search configuration by which texts become words. "simple" keeps each as it is.
             title: the metadata key of a title that is searched with the text; None for none.
-            questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
+            questions: the metadata key of questions that the chunk answers, or several, of which the first that it has
+                counts; all keys may be dotted paths.
             hnsw: make an HNSW index if there is neither one nor a DiskANN index of pgvectorscale's. Without any, all
                 vectors are compared, exactly.
             ef_search: how many chunks an HNSW search looks at, at least.

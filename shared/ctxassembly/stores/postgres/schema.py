@@ -42,6 +42,7 @@ from ctxassembly.stores.postgres.table import (
     text_literal,
 )
 from ctxassembly.stores.postgres.titles import title_beginning
+from ctxassembly.stores.simple_words import FieldKeys, key_tuple
 from ctxassembly.text.words import UNSPACED, WIDE_LETTERS, WIDE_MARKS
 
 _MIN_MEMORY_MB = 512
@@ -89,11 +90,12 @@ class WordFields(NamedTuple):
 
     language: str
     title: str | None
-    questions: str | None
+    questions: FieldKeys
 
     def __str__(self) -> str:
         """Return the beginning of the column's mark, which identifies it later."""
-        return f"ctxassembly: {self.language}, title={self.title}, questions={self.questions}"
+        questions = " or ".join(key_tuple(self.questions)) or None
+        return f"ctxassembly: {self.language}, title={self.title}, questions={questions}"
 
 
 def check_fields(fields: WordFields) -> WordFields:
@@ -104,7 +106,8 @@ def check_fields(fields: WordFields) -> WordFields:
     """
     if not isinstance(fields.language, str) or not _LANGUAGE.fullmatch(fields.language):
         raise ConfigError("language", "the name of a text search configuration, such as 'simple'", fields.language)
-    for name, key in (("title", fields.title), ("questions", fields.questions)):
+    keys = key_tuple(fields.questions) if isinstance(fields.questions, (tuple, type(None))) else (fields.questions,)
+    for name, key in (("title", fields.title), *(("questions", key) for key in keys)):
         if key is not None and (not isinstance(key, str) or not key or "\0" in key):
             raise ConfigError(name, "a metadata key or None", key)
     return fields
@@ -124,8 +127,8 @@ def words_expression(table: IndexedTable, fields: WordFields) -> str:
         return f"setweight(to_tsvector({text_literal(fields.language)}::regconfig, {limited}), '{weight}')"
 
     notes = [part(QUESTIONS, "B"), part(CONTEXT, "C")] if table.has_notes else []
-    parts = [(key, weight) for key, weight in ((fields.title, "A"), (fields.questions, "B")) if key is not None]
-    field_parts = [part(text, weight) for key, weight in parts if (text := _key_expression(table, key))]
+    parts = ((key_tuple(fields.title), "A"), (key_tuple(fields.questions), "B"))
+    field_parts = [part(text, weight) for keys, weight in parts if (text := _first_of(table, keys))]
     return " || ".join([*field_parts, *notes, part(quoted_name(table.content), "D")])
 
 
@@ -163,6 +166,12 @@ def in_ascii(ranges: str) -> str:
     \u6c34-\u6c35
     """
     return ranges.encode("ascii", "backslashreplace").decode()
+
+
+def _first_of(table: IndexedTable, keys: Sequence[str]) -> str | None:
+    """Return the text under the first of `keys` that a row has; None if there is no place for any."""
+    found = [text for key in keys if (text := _key_expression(table, key))]
+    return f"coalesce({', '.join(found)})" if len(found) > 1 else "".join(found) or None
 
 
 def _key_expression(table: IndexedTable, key: str) -> str | None:

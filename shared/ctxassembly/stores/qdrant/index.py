@@ -25,6 +25,7 @@ from ctxassembly.stores.qdrant import search
 from ctxassembly.stores.qdrant.engine import Flow, QdrantEngine
 from ctxassembly.stores.qdrant.ingest import CollectionNotes, Writer
 from ctxassembly.stores.qdrant.rows import Layout
+from ctxassembly.stores.simple_words import QUESTION_KEYS, FieldKeys
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -59,7 +60,7 @@ class AttachSettings(TypedDict, total=False):
     """The settings of an index over a vector store's collection, besides `dry_run`."""
 
     title: str | None
-    questions: str | None
+    questions: str | tuple[str, ...] | None
     keys: MetadataKeys | None
     progress: bool
 
@@ -98,7 +99,7 @@ class QdrantIndex:
         *,
         dimensions: int = 384,
         title: str | None = "title",
-        questions: str | None = "questions",
+        questions: str | tuple[str, ...] | None = QUESTION_KEYS,
         aclient: Any = None,
     ) -> Self:
         """Return an index over a collection of its own, which is created if it doesn't exist.
@@ -110,7 +111,8 @@ class QdrantIndex:
             collection: its name.
             dimensions: of the embeddings.
             title: the metadata key of a title that is searched with the text; None for none.
-            questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
+            questions: the metadata key of questions that the chunk answers, or several, of which the first that it has
+                counts; all keys may be dotted paths.
             aclient: an async client for the async methods.
 
         Raises:
@@ -143,7 +145,7 @@ class QdrantIndex:
         *,
         dry_run: bool = False,
         title: str | None = "title",
-        questions: str | None = "questions",
+        questions: str | tuple[str, ...] | None = QUESTION_KEYS,
         keys: MetadataKeys | None = None,
         progress: bool = True,
     ) -> QdrantIndex | list[str]:
@@ -158,7 +160,8 @@ class QdrantIndex:
             vectorstore: of langchain-qdrant or llama-index-vector-stores-qdrant, whose clients the index uses.
             dry_run: give back what would be added, as lines, and change nothing.
             title: the metadata key of a title that is searched with the text; None for none.
-            questions: the metadata key of questions that the chunk answers; both keys may be dotted paths.
+            questions: the metadata key of questions that the chunk answers, or several, of which the first that it has
+                counts; all keys may be dotted paths.
             keys: under which the metadata have document id, index and offset.
             progress: show a bar, if tqdm is installed.
 
@@ -378,7 +381,7 @@ def _public_options(client: Any) -> dict[str, Any]:
     return {**options, "api_key": bool(options["api_key"])}
 
 
-def _locate(vectorstore: Any, fields: tuple[str | None, ...]) -> tuple[Layout, Any, Any]:
+def _locate(vectorstore: Any, fields: tuple[FieldKeys, ...]) -> tuple[Layout, Any, Any]:
     """Return the layout of a framework's collection, and its clients.
 
     Raises:

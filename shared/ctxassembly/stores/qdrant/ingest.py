@@ -57,9 +57,9 @@ class Writer:
         if state := self.state():
             if state["dialect"] != self.layout.dialect:
                 raise ConfigError("collection", f"one of {state['dialect']}, as it was indexed", self.layout.dialect)
-            if state["fields"] != list(self.layout.fields):
+            if state["fields"] != self.layout.named_fields:
                 allowed = f"{state['fields']}, as the collection was made"
-                raise ConfigError("title and questions", allowed, list(self.layout.fields))
+                raise ConfigError("title and questions", allowed, self.layout.named_fields)
         if not dry_run:
             for _, make in steps:
                 make()
@@ -73,7 +73,7 @@ class Writer:
 
     def write_state(self, *, is_open: bool) -> None:
         """Write the number of chunks, and whether a run is writing."""
-        state = {"chunks": self.engine.count(), "is_open": is_open, "fields": list(self.layout.fields)}
+        state = {"chunks": self.engine.count(), "is_open": is_open, "fields": self.layout.named_fields}
         self.engine.write_state({**state, "dialect": self.layout.dialect})
 
     def change_counts(self, changes: Mapping[str, int]) -> None:

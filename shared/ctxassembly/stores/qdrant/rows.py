@@ -28,7 +28,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.framework_rows import langchain_chunk, llamaindex_chunk
 from ctxassembly.stores.ingest import Vector, extras_json, with_extras
-from ctxassembly.stores.simple_words import FIELDS, term_counts, trigrams
+from ctxassembly.stores.simple_words import FIELDS, FieldKeys, key_tuple, term_counts, trigrams
 from ctxassembly.text.titles import comparable, document_title, title_beginnings
 
 OWN = "ctxassembly"
@@ -56,7 +56,12 @@ class Layout:
     """Its key; None if the payload has the metadata keys themselves."""
     vector: str = ""
     """The name of the embedding."""
-    fields: tuple[str | None, ...] = FIELDS
+    fields: tuple[FieldKeys, ...] = FIELDS
+
+    @property
+    def named_fields(self) -> list[str | None]:
+        """The fields as they are stored with the collection."""
+        return [" or ".join(key_tuple(keys)) or None for keys in self.fields]
 
     @property
     def lexemes(self) -> str:
