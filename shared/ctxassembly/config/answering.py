@@ -206,7 +206,7 @@ class AnswerConfig:
 
     @classmethod
     def published(cls) -> AnswerConfig:
-        """Return the published settings, which are those of a Dutch hospital.
+        """Return the published settings, for a Dutch hospital.
 
         Every question is classified and rewritten, four intents end the chain, weak answers are given again by
         themselves, and no medical advice is given.

@@ -146,12 +146,12 @@ class Trace:
 
     @property
     def compressed(self) -> tuple[Shortened, ...]:
-        """Those of `shortened` that a compressor shortened, as `compress` asks for."""
+        """The chunks in the context that were compressed, as `compress` asks for."""
         return tuple(part for part in self.shortened if part.by in COMPRESSIONS)
 
     @property
     def truncated(self) -> tuple[Shortened, ...]:
-        """Those of `shortened` that were cut: to a limit, to their best sentences, or for text that others have."""
+        """The chunks in the context that were cut: to a limit, to their best sentences, or for what others have."""
         return tuple(part for part in self.shortened if part.by not in COMPRESSIONS)
 
     @property

@@ -137,7 +137,7 @@ def narrow_question(request: Search) -> Question:
 
 
 def apply_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
-    """Return the retrieval settings for one search: the wider of those of its mode and of `config`."""
+    """Return the retrieval settings for one search: of each setting of its mode and of `config` the wider one."""
     mode = request.mode
     limit = max(mode.limit or 0, config.limit)
     candidates = config.candidates
