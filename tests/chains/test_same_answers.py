@@ -340,10 +340,11 @@ def test_all_three_summarize_what_is_left_out_of_the_conversation(streamed: bool
     assert [compared(answer) for answer in answers[1:]] == [expected] * 2
 
 
-def test_a_spoken_answer_has_the_same_citations_in_both_frameworks() -> None:
-    """The published rule: a spoken answer has the same sources, without labels."""
+@pytest.mark.parametrize("assembly", [presets.VOICE, AssemblyConfig()], ids=["voice", "default"])
+def test_a_spoken_answer_has_the_same_citations_in_both_frameworks(assembly: AssemblyConfig) -> None:
+    """The published rule: a spoken answer has the same sources, without labels, also with the default format."""
     question, spoken = "What is measured in the morning?", "Ferritin is measured then."
-    config, assembly = AnswerConfig(voice=True), replace(presets.VOICE, neighbors="unfiltered")
+    config, assembly = AnswerConfig(voice=True), replace(assembly, neighbors="unfiltered")
     chain = AnswerChain.from_index(INDEX, lambda request: spoken, RETRIEVAL, assembly, config)
     expected = [citation.chunk_ids for citation in chain.answer(question).citations]
     langchain = langchain_retriever(assembly)
