@@ -291,7 +291,7 @@ def test_a_wheelchair_does_not_bring_cardiology_where_the_way_is_asked_for(index
     assert "Een rolstoel leent u" in found.read
     assert "cardioloog" not in found.read
     for other in (WHEELCHAIR, Question(WHEELCHAIR, intent="treat")):
-        assert answer(indexes[False], other, on) == answer(indexes[False], other, Setup(TWO))
+        assert answer(indexes[False], other, on) == answer(indexes[False], other, Setup(replace(TWO, affinity={})))
 
 
 def test_mismatches_are_rows_of_a_table(database_url: str):

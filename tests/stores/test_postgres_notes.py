@@ -346,10 +346,10 @@ def test_a_table_of_our_own_has_them_from_the_beginning(own: PostgresIndex, data
 
 def test_labels_are_in_the_metadata_of_hits_and_neighbors(opened: Opened):
     index = opened().with_enrichment()
-    enrich(index, Scripted(lambda request: {**notes_on(request), "category": "facts"}), progress=False)
+    enrich(index, Scripted(lambda request: {**notes_on(request), "category": "clinical_info"}), progress=False)
     hits = retrieve("ferritin", KEYWORD, index=index).hits
     chunks = [hits[0].chunk, *index.fetch([ChunkRef(hits[0].chunk.document_id)])]
-    assert [chunk.metadata["category"] for chunk in chunks] == ["facts"] * 3
+    assert [chunk.metadata["category"] for chunk in chunks] == ["clinical_info"] * 3
 
 
 def test_who_may_not_change_the_table_is_told_so(engine: PGEngine, database_url: str):
