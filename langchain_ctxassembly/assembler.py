@@ -8,18 +8,20 @@ of a call would not apply.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, cast
 
 from langchain_core.callbacks import Callbacks, adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
 from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig, RunnableLambda, RunnableSerializable
 from langchain_core.runnables.configurable import RunnableConfigurableAlternatives, RunnableConfigurableFields
 from langchain_core.runnables.utils import AnyConfigurableField
-from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, SkipValidation, model_validator
+from pydantic import ConfigDict, Field, InstanceOf, PlainValidator, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
 
+from ctxassembly.assembly.arguments import settings_of, valid_config, with_neighbors
+from ctxassembly.assembly.call import System
 from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.selection.supplement import SupplementInput, supplement_from_retrieval
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
@@ -94,8 +96,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     names the keys and the line to write. With one tenant, write `neighbors="unfiltered"`.
     """
 
-    config: InstanceOf[AssemblyConfig] = Field(default_factory=AssemblyConfig)
-    """The settings of the assembly."""
+    config: Annotated[AssemblyConfig | System, PlainValidator(valid_config)] = Field(default_factory=AssemblyConfig)
+    """The settings of the assembly, or a system of its own: one of `ctxassembly.published`, or any object with
+    `flow(call)`."""
     store: SkipValidation[Store | AsyncStore | None] = None
     """The store of neighbors: any object with `fetch(refs)` or `afetch(refs)`. None adds no neighbors."""
     filter: Any = None
@@ -125,17 +128,18 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     @model_validator(mode="after")
     def _check_settings(self) -> Self:
-        counter_for(self.config.encoding)  # a missing vocabulary is an error now
+        settings = self.assembly_settings
+        counter_for(settings.encoding)  # a missing vocabulary is an error now
         check_store(self.store)
         if not (self.embeddings is None or _can_embed(self.embeddings)):
             raise ConfigError("embeddings", "an object with embed_documents(texts) or a function", self.embeddings)
-        if self.config.dedup == "semantic" and self.embeddings is None:
+        if settings.dedup == "semantic" and self.embeddings is None:
             # Documents carry no vectors, so it can't work with any documents.
             raise ConfigError.missing("embeddings", "dedup='semantic'", "embeddings", "dedup='near'")
         check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
         check_scorer(self.scorer)
         restrict_store(self.store, self.filter)
-        self._warnings.warn(window_warning(self.llm, self.config.token_limit), key="window")
+        self._warnings.warn(window_warning(self.llm, settings.token_limit), key="window")
         return self
 
     @override
@@ -234,9 +238,14 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         self._warnings = other._warnings
 
     @property
-    def effective_config(self) -> AssemblyConfig:
+    def effective_config(self) -> AssemblyConfig | System:
         """The config, with `neighbors` in place of its own."""
-        return self.config if self.neighbors is None else replace(self.config, neighbors=self.neighbors)
+        return with_neighbors(self.config, self.neighbors)
+
+    @property
+    def assembly_settings(self) -> AssemblyConfig:
+        """The same as settings, also of a system of its own: its keys, filters, language, format and limit."""
+        return settings_of(self.effective_config)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -250,7 +259,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         Raises:
             ConfigError: a filter has a form that can't be applied.
         """
-        own = restrict_store(with_keys(self.store, self.config.keys), self.filter, search)
+        own = restrict_store(with_keys(self.store, self.assembly_settings.keys), self.filter, search)
         return apply_filter(own, filter, getattr(self.store, "vectorstore", None))
 
     @override
@@ -337,7 +346,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
                 raise InputError(f"{INPUT_FORMS}, got {safe_repr(documents)}{hint_for_documents(documents)}")
             if query is not None and not isinstance(query, str):
                 raise InputError(f"the query must be a string, got {safe_repr(query)}")
-            hits, own = read_documents(documents, self.config.keys)
+            hits, own = read_documents(documents, self.assembly_settings.keys)
         supplement = own if supplement is None else supplement
         return {"hits": hits, "query": query, "supplement": supplement, "conversation": conversation}
 

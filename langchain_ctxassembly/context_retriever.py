@@ -229,7 +229,7 @@ class ContextRetriever(BaseRetriever):
         return await aretrieve(question, self._config_with_limit(k), **self._retrieve_arguments(), on_stage=on_stage)
 
     def _retrieve_arguments(self) -> dict[str, Any]:
-        search = partial(search_channel, keys=self.assembler.config.keys)
+        search = partial(search_channel, keys=self.assembler.assembly_settings.keys)
         return {
             "index": self.index,
             "embed": self.embeddings,

@@ -134,10 +134,13 @@ class ContextAssemblyRetriever(BaseRetriever):
         assembler = assembler or ContextAssembler(**given)
         options = {"k": hits, **(search_kwargs or {})}
         if assembler.store is None:
-            neighbor_store = make_neighbor_store(vectorstore, assembler.config.keys)
+            neighbor_store = make_neighbor_store(vectorstore, assembler.assembly_settings.keys)
             assembler = assembler.model_copy(update={"store": neighbor_store})
         retriever = ScoredRetriever(
-            vectorstore=vectorstore, search_type=search_type, search_kwargs=options, keys=assembler.config.keys
+            vectorstore=vectorstore,
+            search_type=search_type,
+            search_kwargs=options,
+            keys=assembler.assembly_settings.keys,
         )
         return cls(retriever=retriever, assembler=assembler, k=k, supplement=supplement)
 

@@ -104,7 +104,7 @@ class ContextRetriever(BaseRetriever):
         self._warnings = WarnOnce()
         self._base_postprocessor = postprocessor or ContextAssemblyPostprocessor()
         self._postprocessor = _with_index_store(self._base_postprocessor, index, filters)
-        search = partial(_search, keys=self._base_postprocessor.config.keys)
+        search = partial(_search, keys=self._base_postprocessor.assembly_settings.keys)
         self._retrieve_arguments: dict[str, Any] = {
             "index": index,
             "embed": as_query_embedding(embed_model),

@@ -109,10 +109,10 @@ class _LeftOutSearch:
         texts = {name: str(value) for name, value in wanted.items() if value is not None}
         arguments = self.postprocessor.arguments((), texts.get("words") or None, None)
         store, transform = arguments["store"], arguments["transform_fetched"]
-        return LeftOutRequest([self.context], texts, store, transform, self.postprocessor.config), arguments
+        return LeftOutRequest([self.context], texts, store, transform, self.postprocessor.assembly_settings), arguments
 
     def _with_hits(self, left_out: LeftOut, arguments: dict[str, Any]) -> dict[str, Any]:
-        config = left_out.config(self.postprocessor.config)
+        config = left_out.config(self.postprocessor.assembly_settings)
         conversation = arguments["conversation"] or self.conversation
         return {**arguments, "hits": left_out.hits, "config": config, "conversation": conversation}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -17,6 +16,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
+from ctxassembly.assembly.arguments import settings_of, with_neighbors
 from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.concurrency import is_async
@@ -40,6 +40,7 @@ from llamaindex_ctxassembly.conversation import (
     check_conversation,
     resolve_conversation,
 )
+from llamaindex_ctxassembly.convert.configs import ConfigField
 from llamaindex_ctxassembly.convert.models import as_embeddings, async_text_model, check_kind, text_model
 from llamaindex_ctxassembly.convert.nodes import (
     add_media_notes,
@@ -142,7 +143,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     `from_dict` again. A function as `filter` can't be written as JSON.
 
     Args:
-        config (AssemblyConfig): the settings of the assembly.
+        config (AssemblyConfig): the settings of the assembly; or a system of its own: one of `ctxassembly.published`,
+            or any object with `flow(call)`.
         docstore (BaseDocumentStore): the store of neighbors: a docstore. Give at most one of the three; without any,
             hits have none.
         vector_store (BasePydanticVectorStore): the same, a vector store that stores text.
@@ -176,7 +178,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     model_config = ConfigDict(extra="forbid")
 
-    config: AssemblyConfig = Field(default_factory=AssemblyConfig, frozen=True)
+    config: ConfigField = Field(default_factory=AssemblyConfig, frozen=True)
     filter: MetadataFilters | FilterFunction | None = Field(default=None, frozen=True)
     docstore: BaseDocumentStore | None = Field(default=None, exclude=True, frozen=True)
     vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True, frozen=True)
@@ -202,7 +204,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         super().__init__(**settings)
         if neighbors is not None:
             # Written past pydantic, which has frozen the field.
-            self.__dict__["config"] = replace(self.config, neighbors=neighbors)
+            self.__dict__["config"] = with_neighbors(self.config, neighbors)
         if not (self.transform_fetched is None or callable(self.transform_fetched)):
             raise ConfigError("transform_fetched", "a function from chunks to chunks", self.transform_fetched)
         self._set_neighbor_store()
@@ -211,7 +213,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self._embeddings = as_embeddings(self.embeddings)
         check_scorer(self.scorer)
         check_conversation(self.conversation)
-        counter_for(self.config.encoding)  # a missing vocabulary is an error now
+        counter_for(self.assembly_settings.encoding)  # a missing vocabulary is an error now
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
         self._check_window()
 
@@ -232,6 +234,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         if isinstance(vector_store, BasePydanticVectorStore) and vector_store.stores_text:
             return cls(vector_store=vector_store, **settings)
         return cls(docstore=index.docstore, **settings)
+
+    @property
+    def assembly_settings(self) -> AssemblyConfig:
+        """Its config as settings, also of a system of its own: its keys, filters, language, format and limit."""
+        return settings_of(self.config)
 
     @classmethod
     def class_name(cls) -> str:
@@ -348,11 +355,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return (await self.aassemble_as(build, self._read(nodes, _query_text(query_bundle)))).emit_event().nodes
 
     def _set_neighbor_store(self) -> None:
-        store = make_neighbor_store(self.docstore, self.vector_store, self.store, self.config.keys)
+        store = make_neighbor_store(self.docstore, self.vector_store, self.store, self.assembly_settings.keys)
         self._neighbor_store = store if callable(self.filter) else restrict_store(self.filter, store)
 
     def _read(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
-        hits, supplement = read_nodes(nodes, self.config.keys)
+        hits, supplement = read_nodes(nodes, self.assembly_settings.keys)
         return self.arguments(hits, query, supplement)
 
     def arguments(
@@ -389,7 +396,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         # Reading `Settings.llm` would create an LLM if none is set.
         llm = self.llm or getattr(Settings, "_llm", None)
         if self._warnings.is_first("llm", id(llm)):  # its metadata may take a while to read
-            self._warnings.warn(window_warning(llm, self.config.token_limit), key="window")
+            self._warnings.warn(window_warning(llm, self.assembly_settings.token_limit), key="window")
 
 
 def _check_filter(value: object) -> None:

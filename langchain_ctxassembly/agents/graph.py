@@ -148,7 +148,7 @@ class _Node:
                 assembler = assembler.model_copy(update={"filter": condition})
         conversation = conversation_in(
             state,
-            assembler.config.first_label,
+            assembler.assembly_settings.first_label,
             tools=self.tools,
             evidence=self.documents_key,
             context=self.context_key,
@@ -164,7 +164,7 @@ class _Node:
         evidence = get_field(state, self.documents_key)
         if isinstance(evidence, Retrieved):
             return assembler_inputs(evidence.hits, query or evidence.query, supplement_from_retrieval(evidence))
-        merged = merge_evidence(all_evidence_from(evidence, self.assembler.config.keys))
+        merged = merge_evidence(all_evidence_from(evidence, self.assembler.assembly_settings.keys))
         return assembler_inputs(merged.hits, query, merged.supplement)
 
     def _query(self, state: Any) -> str | None:

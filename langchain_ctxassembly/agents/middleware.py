@@ -79,7 +79,7 @@ def prompt_flow(
     context gets the room that is left, and is requested again in less if the whole prompt is still too long: what other
     messages say of it is known only afterwards, and a counter of the caller's may not add up.
     """
-    evidence, config = merge_evidence([call.evidence for call in turn.calls]), assembler.effective_config
+    evidence, config = merge_evidence([call.evidence for call in turn.calls]), assembler.assembly_settings
     shrunk, remaining = _make_room(turn, window, system_messages, config, conversation)
     seen = conversation.seen_in(shrunk.earlier_messages, turn.tools)
     inputs = assembler_inputs(evidence.hits, turn.query, evidence.supplement, seen)
@@ -95,7 +95,7 @@ def prompt_flow(
         if own is not None and own.token_count <= remaining:
             context = own
         else:
-            smaller = replace(assembler.config, max_tokens=max(remaining, 1))
+            smaller = replace(config, max_tokens=max(remaining, 1))
             context = yield assembler.model_copy(update={"config": smaller}), inputs
             context = with_notes(context, evidence.left_out)
         context = with_notes(context, notes)
@@ -322,6 +322,9 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     def _check_assembler(self, assembler: ContextAssembler) -> None:
         if (own := assembler.conversation) is not None:
             raise ConfigError("assembler.conversation", "None here, where it follows from the messages", own)
+        if not isinstance(assembler.config, AssemblyConfig):
+            allowed = "an AssemblyConfig here, where each context gets what is left of the window"
+            raise ConfigError("assembler.config", allowed, assembler.config)
         if self._filter is not None and assembler.filter is not None:
             raise ConfigError("filter", "None with an assembler that has a filter", self._filter)
 
@@ -329,7 +332,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         """Yield a request for each context that is needed, and return the messages to send."""
         self._warn_about_tools(request.tools)
         names = self._tool_names | names_of_own_tools(request.tools)
-        turn = turn_of(request.messages, names, assembler.config.keys)
+        turn = turn_of(request.messages, names, assembler.assembly_settings.keys)
         if not turn.calls:
             return self._without_excess(request, turn, assembler)
         state: Any = request.state
@@ -337,7 +340,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         conversation = Conversation.from_messages(turn.other_messages(state["messages"]), names)
         next_label = max(conversation.next_label, state.get("context_last_label", 0) + 1)
         conversation = replace(conversation, next_label=next_label)
-        window = self._context_window(request, assembler.config.encoding)
+        window = self._context_window(request, assembler.assembly_settings.encoding)
         assembler = assembler.model_copy(update=self._call_filter(request.runtime))
         prompt = yield from prompt_flow(turn, window, system_messages, assembler, conversation)
         overflow = window.overflow([*system_messages, *prompt.messages])
@@ -353,8 +356,8 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         """Return the messages without the oldest contexts if a question or an answer made them exceed the window."""
         if not turn.context_indexes:
             return None
-        window, system = self._context_window(request, assembler.config.encoding), request.system_message
-        shrunk, _ = _make_room(turn, window, [system] if system else [], assembler.effective_config, Conversation())
+        window, system = self._context_window(request, assembler.assembly_settings.encoding), request.system_message
+        shrunk, _ = _make_room(turn, window, [system] if system else [], assembler.assembly_settings, Conversation())
         left_out = _left_out(turn, shrunk, window)
         if not left_out:
             return None

@@ -220,7 +220,7 @@ class _ToolSearch:
             return retriever
         conversation = conversation_in(
             runtime.state,
-            own.config.first_label,
+            own.assembly_settings.first_label,
             tools=names_of_own_tools(runtime.tools, runtime.state) | {self.name},
             call_id=runtime.tool_call_id,
         )
@@ -381,12 +381,12 @@ class _LeftOutSearch:
             wanted,
             assembler.neighbor_store(None),
             assembler.transform_fetched,
-            assembler.effective_config,
+            assembler.assembly_settings,
             [*iter_contexts(dropped, tools)],
         )
         labels = assembler.conversation.labels if assembler.conversation else None
         given = Conversation() if self.context is None else Conversation().after(self.context)
-        first_label = max(assembler.config.first_label, given.next_label)
+        first_label = max(assembler.assembly_settings.first_label, given.next_label)
         conversation = conversation_in(state, first_label, tools=tools, call_id=call_id)
         conversation = replace(conversation, sent=(*given.sent, *conversation.sent), labels=labels)
         return _LeftOutCall(request, assembler, conversation, config)
@@ -400,7 +400,7 @@ class _LeftOutCall(NamedTuple):
 
     def assembler_for(self, left_out: LeftOut) -> ContextAssembler:
         """Return the assembler for what was found."""
-        update = {"config": left_out.config(self.assembler.config), "conversation": self.conversation}
+        update = {"config": left_out.config(self.assembler.assembly_settings), "conversation": self.conversation}
         prepared = self.assembler.model_copy(update=update)
         prepared.share_warnings_with(self.assembler)
         return prepared

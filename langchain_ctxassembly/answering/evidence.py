@@ -49,7 +49,7 @@ class ContextRetrieverEvidence:
     @property
     def assembly(self) -> AssemblyConfig:
         """The settings of the assembly."""
-        return self.assembler.effective_config
+        return self.assembler.assembly_settings
 
     @property
     def supplement(self) -> SupplementInput:
@@ -107,7 +107,7 @@ class GenericRetrieverEvidence:
     @property
     def assembly(self) -> AssemblyConfig:
         """The settings of the assembly."""
-        return self.assembler.effective_config
+        return self.assembler.assembly_settings
 
     def call_filter(self, condition: Any) -> Any:
         """Return the filter of a call. The search applies the retriever's own filter in addition.
@@ -169,7 +169,7 @@ class GenericRetrieverEvidence:
         return {"filter": combined}
 
     def _to_retrieved(self, request: Search, found: list[Document]) -> Retrieved:
-        keys = self.assembler.config.keys
+        keys = self.assembler.assembly_settings.keys
         found_hits, supplement = read_documents(found, keys)
         hits, facts = tuple(found_hits), () if supplement is None else (supplement,)
         try:

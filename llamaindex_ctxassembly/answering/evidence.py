@@ -39,7 +39,7 @@ class ContextRetrieverEvidence:
     @property
     def assembly(self) -> AssemblyConfig:
         """The settings of the assembly."""
-        return self.retriever.postprocessor.config
+        return self.retriever.postprocessor.assembly_settings
 
     @property
     def conversation(self) -> Conversation | None:
@@ -98,7 +98,7 @@ class GenericRetrieverEvidence:
     @property
     def assembly(self) -> AssemblyConfig:
         """The settings of the assembly."""
-        return self.postprocessor.config
+        return self.postprocessor.assembly_settings
 
     @property
     def conversation(self) -> Conversation | None:
@@ -155,7 +155,7 @@ class GenericRetrieverEvidence:
         return configure_retriever("retriever", self.retriever, max_hits, filters)
 
     def _to_retrieved(self, request: Search, nodes: Sequence[NodeWithScore]) -> Retrieved:
-        keys = self.postprocessor.config.keys
+        keys = self.postprocessor.assembly_settings.keys
         hits, supplement = read_nodes(nodes, keys)
         allowed = filter_chunks(self.postprocessor.call_filter(request.question.text), [hit.chunk for hit in hits])
         allowed_ids = {id(chunk) for chunk in allowed}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ctxassembly.assembly.call import System
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.answering import Mode
 from ctxassembly.config.assembly import AssemblyConfig
@@ -171,9 +172,11 @@ class Assemble:
     conversation: Conversation = field(default_factory=Conversation)
     """The labels that documents keep, and those that are free."""
 
-    def limit_config(self, config: AssemblyConfig) -> AssemblyConfig:
-        """Return the settings of the assembly under `budget`."""
-        return config if self.budget is None else replace(config, max_tokens=self.budget)
+    def limit_config(self, config: AssemblyConfig | System) -> AssemblyConfig | System:
+        """Return the settings of the assembly under `budget`. A system of its own keeps the budget that it has."""
+        if self.budget is None or not isinstance(config, AssemblyConfig):
+            return config
+        return replace(config, max_tokens=self.budget)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from ctxassembly.assembly.expansion.fetch import StoreTraits
 from ctxassembly.assembly.selection.supplement import Supplement
-from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.assembly import AssemblyConfig, Neighbors
 from ctxassembly.config.hints import hint_for_config, not_a_hit_error
 from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.validation import check_type
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
+
+if TYPE_CHECKING:
+    from ctxassembly.assembly.call import System
 
 _DISABLED_SETTINGS: dict[str, Any] = {
     "relevance_floor": None,
@@ -23,6 +25,74 @@ _DISABLED_SETTINGS: dict[str, Any] = {
     "compress": "none",
 }
 """Settings of a disabled assembly: hits are only passed through, and the budget alone decides."""
+
+
+def is_config(given: object) -> bool:
+    """Return True if `given` is what `config` may be: settings, or an object (not a class) with `flow(call)`."""
+    return isinstance(given, AssemblyConfig) or (not isinstance(given, type) and callable(getattr(given, "flow", None)))
+
+
+def settings_of(config: AssemblyConfig | System) -> AssemblyConfig:
+    """Return the settings in `config` that concern more than an assembly: keys, filters, language, format and limit.
+
+    A system of its own has the default of each that it doesn't have.
+    """
+    if isinstance(config, AssemblyConfig):
+        return config
+    names = ("keys", "neighbors", "language", "format")
+    own: dict[str, Any] = {name: getattr(config, name) for name in names if hasattr(config, name)}
+    if limit := getattr(config, "token_limit", 0):
+        own["max_tokens"] = limit
+    return AssemblyConfig(**own)
+
+
+def with_neighbors(config: AssemblyConfig | System, neighbors: Neighbors | None) -> AssemblyConfig | System:
+    """Return `config` with its `neighbors` replaced; None changes nothing.
+
+    Raises:
+        ConfigError: it is a system without such a setting.
+    """
+    if neighbors is None:
+        return config
+    if not (is_dataclass(config) and hasattr(config, "neighbors")):
+        reason = f"{type(config).__name__} has no setting 'neighbors'"
+        raise ConfigError.worded("neighbors", f"neighbors={neighbors!r} has no effect: {reason}")
+    return replace(config, neighbors=neighbors)
+
+
+def valid_config(given: Any) -> Any:
+    """Return `given` if it is what the `config` of an adapter may be.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if not is_config(given):
+        hint = hint_for_config(given, accepts_query=False)
+        raise ConfigError("config", "an AssemblyConfig or an object with flow(call)", given, hint)
+    return given
+
+
+def check_config(config: object) -> None:
+    """Check that `config` is what it may be, or None.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not (config is None or is_config(config)):
+        allowed = "an AssemblyConfig, an object with flow(call), or None"
+        raise InputError(f"config must be {allowed}, got {safe_repr(config)}{hint_for_config(config)}")
+
+
+def check_query(query: object) -> str | None:
+    """Return `query` as a plain string, or None.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if query is not None and not isinstance(query, str):
+        raise InputError(f"query must be a string or None, got {safe_repr(query)}")
+    # A subclass of str may change how its text is read; the text itself is asked for.
+    return None if query is None else str.__str__(query)
 
 
 def unused_settings(config: AssemblyConfig | None, *, has_store: bool) -> list[str]:
@@ -43,7 +113,7 @@ class AssemblyCall:
     """The arguments of `assemble`, as they were given."""
 
     hits: Sequence[Hit]
-    config: AssemblyConfig | None = None
+    config: AssemblyConfig | System | None = None
     query: str | None = None
     supplement: str | Supplement | None = None
     conversation: Conversation | None = None
@@ -84,17 +154,14 @@ def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, 
     """
     if isinstance(call.hits, str):  # a query first, which explains what is wrong with the others
         raise not_a_hit_error(call.hits)
-    check_type("config", call.config, AssemblyConfig, hint_for_config(call.config))
-    config = call.config or AssemblyConfig()
-    query, store = call.query, services.store
-    if query is not None and not isinstance(query, str):
-        raise InputError(f"query must be a string or None, got {safe_repr(query)}")
+    check_config(call.config)
+    config = call.config if isinstance(call.config, AssemblyConfig) else AssemblyConfig()
+    query = check_query(call.query)
     if not config.enabled:
         config = replace(config, **_DISABLED_SETTINGS)
     if config.compress == "llm" and not services.can_compress:
         raise ConfigError.missing("llm", "compress='llm'", "a language model", "compress='extractive'")
-    if store is not None:
-        check_filtered(config, store.holds_filter)
+    if services.store is not None:
+        check_filtered(config, services.store.holds_filter)
     given_conversation(call.conversation)
-    # A subclass of str may change how its text is read; the text itself is asked for.
-    return config, query if query is None else str.__str__(query)
+    return config, query

@@ -73,7 +73,7 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     lineage, log = Lineage(), TraceRecorder(clock, services.is_observed)
     if isinstance(config.max_tokens, TokenBudget) and (cut_note := config.max_tokens.cut_note):
         log.notes.append(cut_note)
-    if unused := unused_settings(call.config, has_store=services.store is not None):
+    if unused := unused_settings(config, has_store=services.store is not None):
         log.notes.append(f"enabled=False: hits are written as they came, without {' and '.join(unused)}")
 
     yield from log.begin("admit", len(call.hits) if isinstance(call.hits, Sequence) else 0)

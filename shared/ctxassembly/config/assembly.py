@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from functools import wraps
+from typing import Annotated, Any, Literal, TypeVar
 
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import Choice, Encoding, Range, as_keys, check_fields, check_int, config_class, one_of
@@ -18,6 +19,7 @@ from ctxassembly.tokens.tiktoken_files import check_encoding
 from ctxassembly.wording.formats import FORMATS, FormatName, Heading
 from ctxassembly.wording.languages import LANGUAGES, Code
 
+T = TypeVar("T")
 DEFAULT_MIN_RELEVANCE = 0.2
 CONCISE_MIN_RELEVANCE = 0.4
 USES: Mapping[str, Mapping[str, Any]] = {
@@ -57,6 +59,18 @@ OnStoreError = Literal["degrade", "raise"]
 Neighbors = Literal["auto", "filtered", "unfiltered"]
 
 
+PUBLISHED_NAMES: Mapping[str, str] = {
+    "order='lost_in_middle'": "order='interleaved'",
+    "order='chronological'": "order='document_order'",
+    "order='bookend'": "order='edges'",
+    "use='summarisation'": "for_use('summarization')",
+    "ordering": "order=...",
+    "expand_window": "window=...",
+    "max_context_chars": "max_characters=...",
+}
+"""Parameters, and values of parameters, by the names that published systems give them, with what to write here."""
+
+
 class _Default(str):
     """A default that another setting may replace. The type distinguishes it from the same value set by a caller."""
 
@@ -71,6 +85,28 @@ MAX_FIRST_LABEL = 900_000
 """The highest first label. Answers are parsed for numbers of up to six digits, so later labels need room above it."""
 
 
+def published_hint(parameter: str, value: object) -> str:
+    """Return the hint for a value under its published name; empty if it is none."""
+    line = PUBLISHED_NAMES.get(f"{parameter}={value!r}") if isinstance(value, str) else None
+    return f": write {line}" if line else ""
+
+
+def names_published_parameters(cls: type[T]) -> type[T]:
+    """Return `cls`, whose constructor names its own parameter in the error for a published one."""
+    init: Any = cls.__init__
+
+    @wraps(init)
+    def construct(self: Any, *args: Any, **settings: Any) -> None:
+        for name in settings.keys() & PUBLISHED_NAMES.keys():
+            message = f"{cls.__name__}() has no parameter {name!r}: write {PUBLISHED_NAMES[name]}"
+            raise ConfigError.worded(name, message)
+        init(self, *args, **settings)
+
+    cls.__init__ = construct  # type: ignore[method-assign]
+    return cls
+
+
+@names_published_parameters
 @config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyConfig:
@@ -286,7 +322,7 @@ class AssemblyConfig:
     returns True to add the supplement."""
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        check_fields(self, hint=published_hint)
         if self.max_overlap_chars is not None:
             check_int("max_overlap_chars", self.max_overlap_chars, self.min_overlap_chars + 1)
         self._check_encoding()
@@ -352,7 +388,8 @@ class AssemblyConfig:
         """
         if use not in USES:
             rule = use.upper() if isinstance(use, str) else ""
-            hint = f": write presets.{rule} for the published rule" if rule in PUBLISHED_RULES else ""
+            hint = f": write presets.{rule} for the published system" if rule in PUBLISHED_RULES else ""
+            hint = hint or published_hint("use", use)
             raise ConfigError("use", one_of(USES), use, hint)
         return cls(**USES[use])
 

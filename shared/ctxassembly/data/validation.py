@@ -133,14 +133,16 @@ def field_rules(record: type) -> dict[str, Rule]:
     return {name: rule for name, hint in hints.items() if (rule := _rule(hint))}
 
 
-def check_fields(record: Any, prefix: str = "") -> None:
+def check_fields(record: Any, prefix: str = "", hint: Callable[[str, Any], str] = lambda _name, _value: "") -> None:
     """Check all fields of `record` against the rules that they declare. `prefix` begins the names in errors.
+
+    `hint` returns the end of the message for a name and its wrong value.
 
     Raises:
         ConfigError: a value is out of its range.
     """
     for name, rule in field_rules(record.__class__).items():
-        _check(prefix + name, rule, getattr(record, name))
+        _check(prefix + name, rule, getattr(record, name), hint)
 
 
 def check_int(parameter: str, value: Any, minimum: int, maximum: float = math.inf) -> None:
@@ -161,11 +163,13 @@ def check_positive(parameter: str, value: Any) -> None:
     _check(parameter, Range(above=0).rule(float), value)
 
 
-def _check(parameter: str, rule: Rule, value: Any) -> None:
+def _check(
+    parameter: str, rule: Rule, value: Any, own_hint: Callable[[str, Any], str] = lambda _name, _value: ""
+) -> None:
     if not rule.accepts(value):
         is_huge = isinstance(value, int) and value > MAX_INTEGER
         hint = f": the most is {MAX_INTEGER:,}" if is_huge else _hint_for_number(parameter, rule, value)
-        raise ConfigError(parameter, rule.allowed, value, hint)
+        raise ConfigError(parameter, rule.allowed, value, hint or own_hint(parameter, value))
 
 
 def _hint_for_number(parameter: str, rule: Rule, value: Any) -> str:

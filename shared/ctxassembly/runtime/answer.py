@@ -12,6 +12,8 @@ from ctxassembly.answering.answer import Answer, AnswerPiece
 from ctxassembly.answering.cache import CacheScope
 from ctxassembly.answering.requests import AnswerCall, Assemble, Exchange, Search
 from ctxassembly.answering.understand import understand_flow
+from ctxassembly.assembly.arguments import settings_of
+from ctxassembly.assembly.call import System
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import check_parameters, setting_lines
@@ -40,7 +42,7 @@ class IndexEvidence:
 
     index: Any
     retrieval: RetrievalConfig
-    assembly: AssemblyConfig
+    assembly: AssemblyConfig | System
     extra_arguments: Mapping[str, Any] = field(default_factory=dict)
     """The other arguments of `retrieve`."""
     scorer: Any = None
@@ -203,7 +205,7 @@ class AnswerChain:
         index: Any,
         model: ChatModel,
         retrieval: RetrievalConfig | None = None,
-        assembly: AssemblyConfig | None = None,
+        assembly: AssemblyConfig | System | None = None,
         config: AnswerConfig | None = None,
         *,
         cache: AnswerCache | None = None,
@@ -220,7 +222,7 @@ class AnswerChain:
         check_scorer(scorer)
         retrieval, *_ = prepare_search(retrieval, index=index, **retrieve_arguments)
         assembly = assembly or AssemblyConfig()
-        counter_for(assembly.encoding)  # a missing vocabulary is an error now
+        counter_for(settings_of(assembly).encoding)  # a missing vocabulary is an error now
         source = IndexEvidence(index, retrieval, assembly, retrieve_arguments, scorer)
         return cls(model, source, config or AnswerConfig(), cache, cache_scope)
 

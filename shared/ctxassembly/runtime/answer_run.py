@@ -34,6 +34,7 @@ from ctxassembly.answering.requests import (
     SearchAll,
     StoredChunks,
 )
+from ctxassembly.assembly.arguments import settings_of
 from ctxassembly.concurrency import await_with_deadline, is_async, run_in_worker, submit, wait_with_deadline
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.assembly import AssemblyConfig
@@ -253,7 +254,7 @@ class AnswerRun(AnswerServices):
         """
         super().__init__(parts.model, parts.evidence, parts.cache)
         cache_facts = _cache_facts(parts, call, framework_config)
-        assembly = getattr(parts.evidence, "assembly", None) or AssemblyConfig()
+        assembly = settings_of(getattr(parts.evidence, "assembly", None) or AssemblyConfig())
         window_for = getattr(parts.model, "window_for", None)
         self.call = replace(call, today=today(), cache_facts=cache_facts, assembly=assembly, window_for=window_for)
         self._flow = answer_flow(self.call, parts.config, time.perf_counter)

@@ -10,10 +10,12 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
-from ctxassembly.assembly.arguments import AssemblyCall, Services
+from ctxassembly.assembly.arguments import AssemblyCall, Services, is_config, settings_of
+from ctxassembly.assembly.call import System
 from ctxassembly.assembly.expansion.fetch import StoreTraits
 from ctxassembly.assembly.pipeline import AssemblyFlow, assemble_flow
 from ctxassembly.assembly.selection.supplement import Supplement
+from ctxassembly.assembly.system import system_flow
 from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import hint_for_store
@@ -117,14 +119,15 @@ class AssemblyServices:
             can_score=self._scorer is not None,
             is_observed=is_observed,
         )
-        context = yield from assemble_flow(call, services, time.perf_counter)
+        run = assemble_flow if call.config is None or isinstance(call.config, AssemblyConfig) else system_flow
+        context = yield from run(call, services, time.perf_counter)
         log_context(context)
         return context
 
 
 def assemble(
     hits: Sequence[Hit],
-    config: AssemblyConfig | None = None,
+    config: AssemblyConfig | System | None = None,
     *,
     query: str | None = None,
     store: Store | None = None,
@@ -151,7 +154,8 @@ def assemble(
 
     Args:
         hits: retrieved chunks; their order is their rank.
-        config: the settings; None means the defaults.
+        config: the settings; None means the defaults. Or a system of its own: one of `ctxassembly.published`, or any
+            object with `flow(call)`.
         query: the user's question, by which sentences are chosen.
         store: the store of neighbors, asked in one round trip if it keeps an index; None fetches none.
         supplement: text that is in no chunk, such as facts from a graph or a database; it comes after a separator.
@@ -187,7 +191,7 @@ def assemble(
 
 async def aassemble(
     hits: Sequence[Hit],
-    config: AssemblyConfig | None = None,
+    config: AssemblyConfig | System | None = None,
     *,
     query: str | None = None,
     store: AsyncStore | Store | None = None,
@@ -235,7 +239,7 @@ async def aassemble(
 async def assemble_as(
     transform: Callable[[Context], T],
     hits: Sequence[Hit],
-    config: AssemblyConfig | None = None,
+    config: AssemblyConfig | System | None = None,
     *,
     query: str | None = None,
     supplement: str | Supplement | None = None,
@@ -272,9 +276,9 @@ def restricted_store(store: Any, filter: Any) -> Any:
     return store.with_filter(filter)
 
 
-def _with_config_keys(store: Any, config: AssemblyConfig | None) -> Any:
+def _with_config_keys(store: Any, config: AssemblyConfig | System | None) -> Any:
     """Return `store` with the keys of `config`, as `Store` describes it."""
-    return with_keys(store, config.keys) if isinstance(config, AssemblyConfig) else store
+    return with_keys(store, settings_of(config).keys) if config is not None and is_config(config) else store
 
 
 def _method_port(service: object, method: str, argument: str, hint: str = "", *, needs_sync: bool) -> Port:
@@ -315,13 +319,13 @@ def map_output(llm: Callable[[str], Any], transform: Callable[[Any], Any]) -> Ca
     return call_llm
 
 
-def check_llm(llm: object, config: AssemblyConfig, kind: type, allowed: str) -> None:
+def check_llm(llm: object, config: AssemblyConfig | System, kind: type, allowed: str) -> None:
     """Check the `llm` of an adapter: a function, a model of the framework's `kind`, or None if none is needed.
 
     Raises:
         ConfigError: `llm` is something else, or is missing; the message names `allowed`.
     """
-    if llm is None and config.compress == "llm":
+    if llm is None and getattr(config, "compress", None) == "llm":
         raise ConfigError.missing("llm", "compress='llm'", "a language model", "compress='extractive'")
     if not (llm is None or callable(llm) or isinstance(llm, kind)):
         raise ConfigError("llm", allowed, llm)

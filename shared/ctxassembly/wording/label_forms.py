@@ -48,7 +48,9 @@ Languages = Mapping[str, Language]
 Formats = Mapping[str, Format]
 
 
-def line_patterns(form: str, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS) -> list[str]:
+def line_patterns(
+    form: str, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS, own_lines: Sequence[str] = ()
+) -> list[str]:
     """Return the beginnings of our lines, {} for a number. In the format `form` no text may begin a line with them.
 
     Labels of all formats and words of all languages are among them, since an answer doesn't show which context it has
@@ -59,6 +61,7 @@ def line_patterns(form: str, *, languages: Languages = LANGUAGES, formats: Forma
     lines = [*labels, formats[form].lead if form in formats else "", GAP, *FENCES, *FRAMEWORK_LINES]
     for language in languages.values():
         lines += language.guarded_lines()
+    lines += own_lines
     return list(dict.fromkeys(filter(None, lines)))
 
 
@@ -114,9 +117,11 @@ class FormPatterns(NamedTuple):
     """True if all text is escaped besides."""
 
 
-def compile_forms(form: str, languages: Languages = LANGUAGES, formats: Formats = FORMATS) -> FormPatterns:
-    """Return the patterns of the format `form`, given all languages and formats."""
-    written = line_patterns(form, languages=languages, formats=formats)
+def compile_forms(
+    form: str, languages: Languages = LANGUAGES, formats: Formats = FORMATS, own_lines: Sequence[str] = ()
+) -> FormPatterns:
+    """Return the patterns of the format `form`, given all languages and formats, and lines of the caller's own."""
+    written = line_patterns(form, languages=languages, formats=formats, own_lines=own_lines)
     words, headers = marker_words(languages, formats), header_words(languages)
     any_word, any_header = ("|".join("".join(map(_look, word)) for word in known) for known in (words, headers))
     number = rf"(?:(?:{any_word})[\s:#]*)?[{_DIGITS}]+"

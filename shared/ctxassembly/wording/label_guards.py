@@ -170,9 +170,12 @@ def is_lead(line: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def build_guard(form: str) -> Guard:
-    """Return the guard of the format `form`. A function of the caller has a name that is no format's."""
-    return Guard(*compile_forms(form))
+def build_guard(form: str, own_lines: tuple[str, ...] = ()) -> Guard:
+    """Return the guard of the format `form`. A function of the caller has a name that is no format's.
+
+    `own_lines` are beginnings of lines in the caller's words, such as the separator before a supplement.
+    """
+    return Guard(*compile_forms(form, own_lines=own_lines))
 
 
 def escape_replacements(

@@ -86,10 +86,11 @@ class MetadataReader:
 
     def source(self, chunk: Chunk) -> str:
         """Return the file, else the title, else the URL, else "unknown" in the language; on one line."""
-        for name in ("source", "title", "url"):
-            if line := self.line(chunk, name):
-                return line
-        return self._unknown
+        return self.known_source(chunk) or self._unknown
+
+    def known_source(self, chunk: Chunk) -> str:
+        """Return the same, but nothing if none is known."""
+        return next(filter(None, (self.line(chunk, name) for name in ("source", "title", "url"))), "")
 
     def reference(self, heading: Heading) -> str:
         """Return the source of `heading` with section, sheet and row, or with its pages if it has none; on one line."""

@@ -36,11 +36,12 @@ def cite(
     separator: str,
     metadata_reader: MetadataReader,
     shortened: Mapping[int, Shortened],
+    snippet_chars: int = SNIPPET_CHARS,
 ) -> CitedText:
     """Return the text that `blocks` make with `separator` between them, cited. A block without a label has no citation.
 
     `metadata_reader` reads the metadata, as it does for the headers; `shortened` has, by key, the candidates that are
-    included in part. `numbers` are the numbers of the labels.
+    included in part. `numbers` are the numbers of the labels. A snippet has at most `snippet_chars` characters.
     """
     cited_blocks: list[Block] = []
     passages: list[Passage] = []
@@ -53,7 +54,7 @@ def cite(
             verbatim = _verbatim_spans(parts, begin)
             # A text of escaped characters alone has no verbatim source: the span of its block is used instead.
             span = (verbatim[0].start, verbatim[-1].end) if verbatim else block_span
-            citation = _citation(label, next(remaining), span, metadata_reader, shortened)
+            citation = _citation(label, next(remaining), span, metadata_reader, shortened, snippet_chars)
             passages += _passages(label, verbatim, span)
             provenance += [_source(*found) for found in verbatim]
         cited_blocks.append(Block(text, block_span, citation))
@@ -113,7 +114,12 @@ def _source(start: int, end: int, candidate: Candidate, chunk_start: int) -> Sou
 
 
 def _citation(
-    label: CitationBlock, number: int, span: Span, metadata_reader: MetadataReader, shortened: Mapping[int, Shortened]
+    label: CitationBlock,
+    number: int,
+    span: Span,
+    metadata_reader: MetadataReader,
+    shortened: Mapping[int, Shortened],
+    snippet_chars: int,
 ) -> Citation:
     pieces = [piece for passage in label.passages for piece in passage]
     chunks = {piece.candidate.key: piece.candidate.chunk for piece in pieces}
@@ -128,7 +134,7 @@ def _citation(
         document_id=chunk.document_id,
         chunk_ids=tuple(dict.fromkeys([cited.id for cited in chunks.values()])),
         span=span,
-        snippet=_snippet(best.text.strip()),
+        snippet=_snippet(best.text.strip(), snippet_chars),
         best_chunk_id=chunk.id,
         score=label.best_candidate.score,
         source=source,
@@ -144,10 +150,10 @@ def _citation(
     )
 
 
-def _snippet(text: str) -> str:
+def _snippet(text: str, max_chars: int) -> str:
     """Return the beginning of `text` up to its last whole word; if less than half would remain, that word is cut."""
-    if len(text) <= SNIPPET_CHARS:
+    if len(text) <= max_chars:
         return text
     # One more character, since a blank there says that the word before it is whole; the stroke is the next one.
-    words = f"{text[: SNIPPET_CHARS + 1]}|".rsplit(maxsplit=1)[0]
-    return words if SNIPPET_CHARS // 2 <= len(words) <= SNIPPET_CHARS else text[:SNIPPET_CHARS]
+    words = f"{text[: max_chars + 1]}|".rsplit(maxsplit=1)[0]
+    return words if max_chars // 2 <= len(words) <= max_chars else text[:max_chars]

@@ -305,14 +305,14 @@ def _summaries(candidates: Iterable[Candidate], keys: Sequence[str]) -> Mapping[
     for candidate in candidates:
         if candidate.chunk.metadata.keys().isdisjoint(first_keys):  # as in most chunks
             continue
-        if summary := _summary(candidate, keys):
+        if summary := page_summary(candidate, keys):
             document_id, position = candidate.chunk.document_id, candidate.position
             if document_id not in found or position < found[document_id][0]:
                 found[document_id] = (position, summary)
     return {document_id: summary for document_id, (_, summary) in found.items()}
 
 
-def _summary(candidate: Candidate, keys: Iterable[str]) -> str:
+def page_summary(candidate: Candidate, keys: Iterable[str]) -> str:
     """Return the page summary in the candidate's metadata; "" if there is none."""
     chunk = candidate.chunk
     for key in keys:

@@ -141,7 +141,7 @@ class Renderer:
             is_doubtful = is_continued and (max(replaced, default=-1) > text.rfind("\n") or self.config.sanitize)
             if is_doubtful and replaced != self._replacements(text, is_line_start, False):
                 replaced = self._completed(replaced, text, is_line_start, _rest_of_line(islice(passage, at + 1, None)))
-            parts += _split_parts(text, replaced, own.candidate, own.start)
+            parts += split_parts(text, replaced, own.candidate, own.start)
             is_line_start = is_continued and is_line_start_after(text, at_line=is_line_start)
         if self.config.sanitize:
             parts = _trim_parts(parts, is_first=is_first)
@@ -237,7 +237,7 @@ class Renderer:
 
     def _escape_text(self, text: str) -> list[RenderedPart]:
         """Return `text` of no chunk as parts, with our replacements between."""
-        return _split_parts(text, self._replacements(text, True, False))
+        return split_parts(text, self._replacements(text, True, False))
 
     def _replacements(self, text: str, is_line_start: bool, is_continued: bool) -> Replacements:
         """Return the replacements in `text`, which are cached across assemblies."""
@@ -257,7 +257,7 @@ class Renderer:
         return escape_xml(line) if self._has_markup else line
 
 
-def _split_parts(
+def split_parts(
     text: str, replaced: Replacements, candidate: Candidate | None = None, start: int = 0
 ) -> list[RenderedPart]:
     """Return `text`, at `start` in the candidate's text, as verbatim parts with the replacements between."""

@@ -6,15 +6,15 @@ They have no source among the documents, so the block has no label and no citati
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from ctxassembly.assembly.rendering.render import Renderer
 from ctxassembly.assembly.selection.shorten import bisect_fitting
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, RenderedPart
 from ctxassembly.data.retrieval import FUSED_SCORE_KEY, SIMILARITY_KEY, Retrieved
-from ctxassembly.errors import InputError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN, TokenCounter
@@ -38,6 +38,21 @@ class Supplement:
     text: str
     force: bool = False
     """Add it even if the gate is closed. Its cap and the budget still apply."""
+    separator: str | None = None
+    """The line above it; None is the line of the language, or of the published system. No text of a document may begin
+    a line with it."""
+    position: Literal["before", "after"] | None = None
+    """Its place: before all documents or after them; None is the published system's, else after them."""
+    intent: str | None = None
+    """The intent of the question, for `FiveStage(supplement_intents=...)`."""
+
+    def __post_init__(self) -> None:
+        if not (self.separator is None or (isinstance(self.separator, str) and self.separator.strip())):
+            raise ConfigError("separator", "None or a line of text", self.separator)
+        if self.separator is not None and len(self.separator.splitlines()) > 1:
+            raise ConfigError("separator", "None or a line of text", self.separator)
+        if self.position not in (None, "before", "after"):
+            raise ConfigError("position", "None, 'before' or 'after'", self.position)
 
 
 SupplementInput: TypeAlias = str | Supplement | Callable[[str | None], str | Supplement | None] | None
@@ -57,11 +72,26 @@ def resolve_supplement(query: str | None, supplement: SupplementInput) -> str | 
     return supplement(query) if callable(supplement) else supplement
 
 
+def as_supplement(given: str | Supplement | None) -> Supplement | None:
+    """Return `given` as a supplement without white space around its text; None if there is no text.
+
+    Raises:
+        InputError: `given` is neither text nor a Supplement.
+    """
+    supplement = Supplement(given) if isinstance(given, str) else given
+    if supplement is None:
+        return None
+    if not isinstance(supplement, Supplement) or not isinstance(supplement.text, str):
+        raise InputError(f"supplement must be a string or a Supplement, got {safe_repr(given)}")
+    text = str.__str__(supplement.text).strip()
+    return replace(supplement, text=text) if text else None
+
+
 def supplement_from_retrieval(retrieved: Retrieved) -> Supplement | None:
     """Return the facts retrieved with the hits, one per line, without those in a hit's text; None if there are none."""
     texts = [found.chunk.text for found in retrieved.chunks]
     facts = [fact for fact in retrieved.statements if not any(fact in text for text in texts)]
-    return Supplement("\n".join(facts)) if facts else None
+    return Supplement("\n".join(facts), intent=retrieved.intent) if facts else None
 
 
 def render_supplement(
@@ -76,23 +106,20 @@ def render_supplement(
     Raises:
         InputError: `supplement_input` is neither text nor a Supplement.
     """
-    supplement = Supplement(supplement_input) if isinstance(supplement_input, str) else supplement_input
+    supplement = as_supplement(supplement_input)
     if supplement is None:
-        return RenderedSupplement()
-    if not isinstance(supplement, Supplement) or not isinstance(supplement.text, str):
-        raise InputError(f"supplement must be a string or a Supplement, got {safe_repr(supplement_input)}")
-    text = str.__str__(supplement.text).strip()
-    if not text:
         return RenderedSupplement()
     hits = [candidate for candidate in candidates if candidate.is_hit]
     if not supplement.force and (reason := _gate_reason(hits, query, config)):
         return RenderedSupplement(notes=(f"supplement: suppressed, {reason}",))
-    return _truncate_to_cap(text, EVIDENCE_DIVISOR if hits else 1, config, counter)
+    return _truncate_to_cap(supplement, EVIDENCE_DIVISOR if hits else 1, config, counter)
 
 
-def _truncate_to_cap(text: str, divisor: int, config: AssemblyConfig, counter: TokenCounter) -> RenderedSupplement:
-    """Render the first sentences of `text` that fit in the cap and in the budget divided by `divisor`."""
-    renderer = Renderer(config)
+def _truncate_to_cap(
+    supplement: Supplement, divisor: int, config: AssemblyConfig, counter: TokenCounter
+) -> RenderedSupplement:
+    """Render the first sentences of `supplement` that fit in the cap and in the budget divided by `divisor`."""
+    renderer, text = Renderer(config), supplement.text
     cap = min(MAX_TOKENS, config.token_limit // divisor)
     max_chars = config.max_characters // divisor if config.max_characters else None
 

@@ -1,0 +1,162 @@
+"""The published five-stage system: expand, join, group by document, drop from the tail, add summaries and facts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+from ctxassembly.assembly.adjacency.overlap import longest_border
+from ctxassembly.assembly.call import Call, SystemFlow
+from ctxassembly.assembly.rendering.layout import page_summary
+from ctxassembly.assembly.rendering.text_blocks import Style, TextBlock, best_of
+from ctxassembly.assembly.selection.supplement import Supplement
+from ctxassembly.config.assembly import AssemblyConfig, Neighbors
+from ctxassembly.data.candidates import CONTAINED, Candidate, TextPiece
+from ctxassembly.data.validation import Choice, NonBlank, Range, config_class
+from ctxassembly.errors import ConfigError
+from ctxassembly.published.common import Published, by_score, drop_copies, longest_fitting, number, writer
+from ctxassembly.wording.languages import LANGUAGES, Code
+
+SUMMARY_KEYS = AssemblyConfig().summary_key
+Document = tuple[Candidate, ...]
+
+
+@config_class
+@dataclass(frozen=True)
+class FiveStage(Published):
+    """Expand each hit, cut overlap and join, group by document, drop whole documents from the tail, add summaries.
+
+    >>> from ctxassembly import Chunk, Hit, MemoryStore, assemble
+    >>> said = ("Visits begin at two.", "Visits end at eight.", "Dogs stay outside.")
+    >>> chunks = [Chunk(f"a#{n}", "a", text, n, metadata={"source": "a.pdf", "page": 3}) for n, text in enumerate(said)]
+    >>> print(assemble([Hit(chunks[1], 0.9)], FiveStage(), store=MemoryStore(chunks)))
+    [1] Uit a.pdf (pagina 3):
+    Visits begin at two.
+    Visits end at eight.
+    Dogs stay outside.
+    """
+
+    enabled: bool = True
+    """Whether to assemble. False writes each hit as a block of its own, in the order given."""
+    expand_window: Annotated[int, Range(0, 3)] = 1
+    """The chunks on each side of a hit that are read with it, 0 to 3. A neighbor scores half of its hit per step."""
+    max_tokens: Annotated[int, Range(500, 16_000)] = 8_000
+    """The most tokens, 500 to 16,000. Whole documents drop from the tail until the text of the chunks fits."""
+    min_overlap_chars: Annotated[int, Range(0)] = 20
+    """An overlap of more characters than this with the chunk before is cut, at least 0."""
+    language: Annotated[Code, Choice(LANGUAGES)] = "nl"
+    """The language of headers and prompts."""
+    summary_label: Annotated[str, NonBlank()] = "Pagina context"
+    """The word before the summary of a page."""
+    supplement_separator: Annotated[str, NonBlank()] = "--- AANVULLENDE ZOL INFORMATIE ---"
+    """The line above the supplement."""
+    supplement_position: Literal["before", "after"] = "after"
+    """The place of the supplement: before the documents or after them."""
+    supplement_similarity: float | None = None
+    """The best vector similarity from which the supplement is left out; None always leaves it out. Read from the hits'
+    metadata under `vector_similarity`; if none has it, from their scores. A supplement is never left out where nothing
+    was retrieved, nothing has a score, or the intent is one of `supplement_intents`."""
+    supplement_intents: tuple[str, ...] = ()
+    """The intents of a question for which the supplement is always added: see `Supplement.intent`."""
+    format: Literal["numbered", "minimal"] = "numbered"
+    """"minimal" writes the text alone, for an answer that is spoken."""
+    neighbors: Neighbors = "auto"
+    """The access control for neighbors: see `AssemblyConfig.neighbors`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if "\n" in self.supplement_separator or "\n" in self.summary_label:
+            name = "summary_label" if "\n" in self.summary_label else "supplement_separator"
+            raise ConfigError(name, "a text on one line", getattr(self, name))
+        if not isinstance(self.supplement_intents, (tuple, list)):
+            raise ConfigError("supplement_intents", "a tuple of strings", self.supplement_intents)
+
+    def flow(self, call: Call) -> SystemFlow:
+        """Yield requests, and return the context."""
+        own_lines = (self.supplement_separator, f"[{self.summary_label}:")
+        style = Style(self.format, self.language, self.keys, own_lines=own_lines)
+        if call.supplement is not None and not self._opens_gate(call, call.supplement):
+            call = replace(call, supplement=None)
+        separator, position = self.supplement_separator, self.supplement_position
+        write = writer(call, style, fits=self._fits, separator=separator, position=position)
+
+        def join(documents: Sequence[Document]) -> list[TextBlock]:
+            return [self._join(call, style, document) for document in documents]
+
+        def text_of(blocks: Sequence[TextBlock]) -> str:
+            return write(blocks) if self.exact else "\n\n".join(block.text for block in blocks)
+
+        def fit(blocks: Sequence[TextBlock]) -> Sequence[TextBlock]:
+            return longest_fitting(blocks, lambda kept: self.count(text_of(kept)) <= self.max_tokens)
+
+        hits = drop_copies(call, by_score(call.hits), lambda hit: hit.chunk.identity)
+        chunks = (yield from call.expand(hits, self.expand_window, self)) if self.enabled else call.hits
+        documents = yield from call.stage("group", chunks, self._group)
+        joined = yield from call.stage("join", documents, join)
+        blocks = yield from call.stage("budget", joined, fit)
+        return (yield from write.context(blocks, max_tokens=self.max_tokens))
+
+    def _fits(self, text: str) -> bool:
+        return not self.exact or self.count(text) <= self.max_tokens
+
+    def _group(self, chunks: Sequence[Candidate]) -> list[Document]:
+        """Return the chunks by document: documents by their best score, chunks by index."""
+        if not self.enabled:
+            return [(chunk,) for chunk in chunks]
+        documents: dict[str, list[Candidate]] = {}
+        for chunk in chunks:
+            documents.setdefault(chunk.chunk.document_id, []).append(chunk)
+        best = {
+            name: max([one.score for one in found if one.score is not None], default=-math.inf)
+            for name, found in documents.items()
+        }
+        ranked = sorted(documents, key=lambda name: -best[name])
+        return [tuple(sorted(documents[name], key=lambda chunk: chunk.position)) for name in ranked]
+
+    def _join(self, call: Call, style: Style, document: Document) -> TextBlock:
+        """Return the block of a document: overlap with the previous index is cut, and a gap is marked."""
+        passages: list[list[TextPiece]] = []
+        before: Candidate | None = None
+        for chunk in document:
+            text, overlap = chunk.chunk.text, 0
+            is_next = before is not None and chunk.position == before.position + 1
+            if is_next and before is not None:
+                overlap = _overlap(before.chunk.text, text, self.min_overlap_chars)
+            piece = TextPiece(chunk, overlap, len(text), "\n" if is_next and not overlap else "", overlap)
+            if overlap == len(text):
+                call.drop(chunk, CONTAINED, before)
+            elif is_next:
+                passages[-1].append(piece)
+            else:
+                passages.append([piece])
+            before = chunk
+        summary = next(filter(None, (page_summary(chunk, SUMMARY_KEYS) for chunk in document)), "")
+        lines = (f"[{self.summary_label}: {style.safe_text(summary.strip(), at_line=False)}]",) if summary else ()
+        return TextBlock(tuple(map(tuple, passages)), style.heading(best_of(document)), lines)
+
+    def _opens_gate(self, call: Call, supplement: Supplement) -> bool:
+        """Return True if the supplement is added: by the best vector similarity, and by the intent."""
+        similarities = [one for hit in call.hits if (one := number(hit, "vector_similarity")) is not None]
+        scores = [hit.score for hit in call.hits if hit.score is not None]
+        best = max(similarities or scores, default=None)
+        if best is None or supplement.force or supplement.intent in self.supplement_intents:
+            return True
+        is_open = self.supplement_similarity is not None and best < self.supplement_similarity
+        if not is_open:
+            call.note(f"supplement: suppressed, the best similarity is {best:g}")
+        return is_open
+
+    @property
+    def token_limit(self) -> int:
+        """The same as `max_tokens`."""
+        return self.max_tokens
+
+
+def _overlap(before: str, text: str, min_chars: int) -> int:
+    """Return the number of characters that end `before` and begin `text`: more than `min_chars`, else 0."""
+    if text[: min_chars + 1] not in before:  # as mostly
+        return 0
+    shared = longest_border([*text, None, *before])
+    return shared if shared > min_chars else 0
