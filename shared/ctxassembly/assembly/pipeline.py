@@ -28,7 +28,7 @@ from ctxassembly.assembly.selection.best_first import MAX_PARTS
 from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.scorer import request_scores
 from ctxassembly.assembly.selection.select import select
-from ctxassembly.assembly.selection.supplement import RenderedSupplement, render_supplement
+from ctxassembly.assembly.selection.supplement import render_supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
@@ -44,6 +44,7 @@ from ctxassembly.data.candidates import (
     CitationBlock,
     HeaderDetail,
     RenderedPart,
+    RenderedSupplement,
 )
 from ctxassembly.data.chunks import RetrievedFragment
 from ctxassembly.data.citations import Block
@@ -223,7 +224,7 @@ def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter)
         *zip(labels, layout.blocks(selection.header_detail), strict=True)
     ]
     if supplement := selection.supplement.parts:
-        blocks.append((None, supplement))
+        blocks.insert(0 if selection.supplement.is_first else len(blocks), (None, supplement))
     # A header leaves out what the model is not to read; whoever reads a citation may.
     has_hidden_keys = any(candidate.chunk.hidden_from_header for candidate, _ in kept)
     metadata_reader = MetadataReader(config.keys, config.language) if has_hidden_keys else layout.particulars

@@ -175,6 +175,20 @@ class RenderedPart(NamedTuple):
     end: int = 0
 
 
+class RenderedSupplement(NamedTuple):
+    """The rendered block of a supplement, which may be empty, with notes."""
+
+    parts: tuple[RenderedPart, ...] = ()
+    notes: tuple[str, ...] = ()
+    own_lines: tuple[str, ...] = ()
+    """Its separator, if that is the caller's: no text of a document may begin a line with it."""
+    is_first: bool = False
+    """True if it comes before all other blocks."""
+
+
+NO_SUPPLEMENT: Final = RenderedSupplement()
+
+
 class CitationBlock(NamedTuple):
     """One label and the passages under it."""
 

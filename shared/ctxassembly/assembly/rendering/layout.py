@@ -38,7 +38,14 @@ from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.rendering.render import Renderer
 from ctxassembly.cached_property import cached_property
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import Candidate, CitationBlock, HeaderDetail, RenderedPart
+from ctxassembly.data.candidates import (
+    NO_SUPPLEMENT,
+    Candidate,
+    CitationBlock,
+    HeaderDetail,
+    RenderedPart,
+    RenderedSupplement,
+)
 from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.tokens.counter import MAX_TOKEN_CHARS, TokenCounter
 from ctxassembly.wording.metadata_labels import MetadataReader
@@ -254,8 +261,8 @@ class Layout:
         tokens, characters = typesetter.label_digits(total.labels)
         tokens += total.tokens
         characters += total.characters
-        supplement = typesetter.supplement
-        if not supplement.characters:  # nothing comes after the last separator
+        supplement = typesetter.opening or typesetter.supplement
+        if typesetter.opening or not supplement.characters:  # nothing comes after the last separator
             tokens -= self._last_separator_tokens(changed)
             characters -= typesetter.separator.characters
         return tokens + typesetter.counter.tokens(supplement), characters + supplement.characters
@@ -288,13 +295,14 @@ def empty_layout(
     config: AssemblyConfig,
     counter: TokenCounter,
     candidates: Iterable[Candidate] = (),
-    supplement: Sequence[RenderedPart] = (),
+    supplement: RenderedSupplement = NO_SUPPLEMENT,
     get_join: GetJoin | None = None,
     earlier: Earlier = NOTHING_EARLIER,
 ) -> Layout:
     """Return the layout of nothing but a `supplement`, for some of `candidates` to be added."""
     summaries = _summaries(candidates, config.summary_key)
-    typesetter = Typesetter(Renderer(config, earlier), counter, get_join or Joins(config), summaries, supplement)
+    renderer = Renderer(config, earlier, supplement.own_lines)
+    typesetter = Typesetter(renderer, counter, get_join or Joins(config), summaries, supplement)
     return Layout(typesetter, counter.tokens(typesetter.supplement))
 
 

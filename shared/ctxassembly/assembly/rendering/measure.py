@@ -30,7 +30,15 @@ from ctxassembly.assembly.rendering.order import arrange
 from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.rendering.render import PASSAGE_MARKER, SEPARATORS, Renderer
 from ctxassembly.config.assembly import AssemblyConfig, Order
-from ctxassembly.data.candidates import Candidate, CitationBlock, HeaderDetail, RenderedPart, TextPiece
+from ctxassembly.data.candidates import (
+    NO_SUPPLEMENT,
+    Candidate,
+    CitationBlock,
+    HeaderDetail,
+    RenderedPart,
+    RenderedSupplement,
+    TextPiece,
+)
 from ctxassembly.tokens.counter import TokenCounter, TokenSpan, lower_bound
 from ctxassembly.wording.formats import FORMATS, shows_labels
 
@@ -110,7 +118,7 @@ class PlacedRun(NamedTuple):
 class Typesetter:
     """Joins, arranges, writes and measures groups for one config.
 
-    `renderer` writes them. `summaries` has the page summaries by document id. The `supplement` comes after all blocks.
+    `renderer` writes them. `summaries` has the page summaries by document id. The `supplement` comes before all blocks or after.
     With `parts` each document has a group in each of them, or one whose chunks are ordered by them.
     """
 
@@ -120,7 +128,7 @@ class Typesetter:
         counter: TokenCounter,
         get_join: GetJoin,
         summaries: Mapping[str, str],
-        supplement: Sequence[RenderedPart] = (),
+        supplement: RenderedSupplement = NO_SUPPLEMENT,
         parts: Parts | None = None,
     ) -> None:
         config, self._earlier = renderer.config, renderer.earlier
@@ -142,9 +150,12 @@ class Typesetter:
         # Counts add up only without a function of the caller's, which would write a footer of its own.
         self._footer = FORMATS[config.format].footer if isinstance(config.format, str) else ""
         self._summaries = summaries
-        self._supplement_parts = supplement
+        self._given_supplement = supplement
         self.get_join = get_join
-        self.supplement = counter.chain(counter.measure(part.text) for part in supplement)
+        self.supplement = counter.chain(counter.measure(part.text) for part in supplement.parts)
+        is_first = bool(supplement.parts) and supplement.is_first
+        self.opening = counter.chain((self.supplement, self.separator)) if is_first else None
+        """The supplement and the separator after it, if it comes before the blocks."""
         # Then it depends on the order of labels which of them has the summary.
         self._has_summary_once = not self.is_by_document or (parts is not None and parts.count > 1)
         scattered = summaries and self._has_summary_once
@@ -161,7 +172,7 @@ class Typesetter:
 
     def in_parts(self, parts: Parts) -> Typesetter:
         """Return the typesetter of the same config whose groups are divided into `parts`."""
-        return Typesetter(self.renderer, self.counter, self.get_join, self._summaries, self._supplement_parts, parts)
+        return Typesetter(self.renderer, self.counter, self.get_join, self._summaries, self._given_supplement, parts)
 
     def cut_at(self, token_starts: GetTokenStarts) -> Typesetter:
         """Return the same typesetter, which counts text between `token_starts`."""
@@ -253,7 +264,9 @@ class Typesetter:
             pieces += (self.separator, self._measure_run(placed_run, detail))
         if not pieces:
             return self.supplement
-        closing = (self.separator, self.supplement) if self._supplement_parts else ()
+        if self.opening is not None:
+            return self.counter.chain((self.opening, *pieces[1:]))
+        closing = (self.separator, self.supplement) if self._given_supplement.parts else ()
         return self.counter.chain((*pieces[1:], *closing))
 
     def blocks(self, placed_run: PlacedRun, detail: HeaderDetail) -> list[list[RenderedPart]]:

@@ -25,6 +25,7 @@ from ctxassembly.tokens.cache import TextCache
 from ctxassembly.wording.formats import FORMATS, Heading, Lines, page_text
 from ctxassembly.wording.label_forms import RULE
 from ctxassembly.wording.label_guards import (
+    build_guard,
     escape_labels,
     escape_replacements,
     escape_value,
@@ -48,18 +49,22 @@ _REPLACEMENT_BYTES = 200
 
 Replacements = Mapping[int, tuple[int, str]]
 """What is replaced in a text: start -> (end, replacement)."""
-_REPLACEMENTS = TextCache[dict[tuple[str, bool, bool, bool], Replacements]](
+_REPLACEMENTS = TextCache[dict[tuple[str, bool, bool, bool, tuple[str, ...]], Replacements]](
     CACHE_BYTES, lambda found: _REPLACEMENT_BYTES * sum(1 + len(replaced) for replaced in found.values())
 )
-"""The replacements in each text, by format, by whether it begins a line and continues, and by `sanitize`."""
+"""The replacements in each text, by format, whether it begins a line and continues, `sanitize`, and own lines."""
 
 
 class Renderer:
     """The writer of one context's blocks, with a cache of the headings, slices and passages written so far."""
 
-    def __init__(self, config: AssemblyConfig, earlier: Earlier = NOTHING_EARLIER) -> None:
+    def __init__(
+        self, config: AssemblyConfig, earlier: Earlier = NOTHING_EARLIER, own_lines: tuple[str, ...] = ()
+    ) -> None:
         self.config = config
         self.earlier = earlier
+        self._own_lines = own_lines
+        """Lines of the caller's own, which no text may begin a line with: the separator of a supplement."""
         self._format_name = config.format if isinstance(config.format, str) else "custom"
         self._form = FORMATS.get(self._format_name)
         """The record of the format; None for a function of the caller."""
@@ -158,7 +163,8 @@ class Renderer:
 
     def supplement(self, text: str, *, is_cut: bool) -> list[RenderedPart]:
         """Return the parts of supplementary `text` after its separator."""
-        parts = [RenderedPart(self._language.supplement + "\n")]
+        separator = self._own_lines[0] if self._own_lines else self._language.supplement
+        parts = [RenderedPart(separator + "\n")]
         escaped_parts = self._escape_text(text)
         parts += _trim_parts(escaped_parts, is_first=True) if self.config.sanitize and escaped_parts else escaped_parts
         if is_cut:
@@ -242,11 +248,14 @@ class Renderer:
     def _replacements(self, text: str, is_line_start: bool, is_continued: bool) -> Replacements:
         """Return the replacements in `text`, which are cached across assemblies."""
         form, sanitize = self._format_name, self.config.sanitize
-        variant = (form, is_line_start, is_continued, sanitize)
+        variant = (form, is_line_start, is_continued, sanitize, self._own_lines)
         known = _REPLACEMENTS.get(text) or {}
         found = known.get(variant)
         if found is None:
-            found = escape_replacements(text, form, at_line=is_line_start, continued=is_continued, sanitize=sanitize)
+            guard = build_guard(form, self._own_lines)
+            found = escape_replacements(
+                text, form, at_line=is_line_start, continued=is_continued, guard=guard, sanitize=sanitize
+            )
             _REPLACEMENTS.put(text, {**known, variant: found})
         return found
 

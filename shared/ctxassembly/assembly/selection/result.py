@@ -8,9 +8,16 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
-from ctxassembly.assembly.selection.supplement import RenderedSupplement
 from ctxassembly.cached_property import cached_property
-from ctxassembly.data.candidates import BELOW_CUTOFF, OVER_BUDGET, Candidate, Exclusion, HeaderDetail, Reason
+from ctxassembly.data.candidates import (
+    BELOW_CUTOFF,
+    OVER_BUDGET,
+    Candidate,
+    Exclusion,
+    HeaderDetail,
+    Reason,
+    RenderedSupplement,
+)
 
 
 @dataclass(frozen=True)

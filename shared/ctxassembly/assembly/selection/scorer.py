@@ -14,8 +14,7 @@ from typing import Any
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.selection.select import fits_whole
-from ctxassembly.assembly.selection.supplement import RenderedSupplement
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import Candidate, RenderedSupplement
 from ctxassembly.data.requests import Request, ScoreTexts, TextScores
 from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import describe_error, pluralize

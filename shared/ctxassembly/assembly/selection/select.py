@@ -30,7 +30,6 @@ from ctxassembly.assembly.selection.prefilter import drop_weak, limit_length, pl
 from ctxassembly.assembly.selection.repeated_sentences import remove_repeated
 from ctxassembly.assembly.selection.result import FillResult, Selection
 from ctxassembly.assembly.selection.shorten import SentenceRanker, ShortenPolicy, sentence_ranker, shorten_with_header
-from ctxassembly.assembly.selection.supplement import RenderedSupplement
 from ctxassembly.assembly.selection.table_heads import add_table_heads
 from ctxassembly.data.candidates import (
     ALREADY_SENT,
@@ -41,6 +40,7 @@ from ctxassembly.data.candidates import (
     Candidate,
     Exclusion,
     HeaderDetail,
+    RenderedSupplement,
 )
 from ctxassembly.data.requests import CompressTexts, Request
 from ctxassembly.safe_repr import pluralize, safe_repr
@@ -87,7 +87,7 @@ def _has_enough_earlier(selection: Selection, relevance: Relevance) -> bool:
 def _empty_layout(relevance: Relevance, supplement: RenderedSupplement) -> Layout:
     """Return the layout of nothing but `supplement`."""
     return empty_layout(
-        relevance.config, relevance.counter, relevance.candidates, supplement.parts, relevance.joins, relevance.earlier
+        relevance.config, relevance.counter, relevance.candidates, supplement, relevance.joins, relevance.earlier
     )
 
 

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from ctxassembly.assembly.rendering.render import Renderer
 from ctxassembly.assembly.selection.shorten import bisect_fitting
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import Candidate, RenderedPart
+from ctxassembly.data.candidates import Candidate, RenderedPart, RenderedSupplement
 from ctxassembly.data.retrieval import FUSED_SCORE_KEY, SIMILARITY_KEY, Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
@@ -57,14 +57,6 @@ class Supplement:
 
 SupplementInput: TypeAlias = str | Supplement | Callable[[str | None], str | Supplement | None] | None
 """The text itself, or a function from the query (None if there is none) to it."""
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedSupplement:
-    """The rendered block of a supplement, which may be empty, with notes."""
-
-    parts: tuple[RenderedPart, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def resolve_supplement(query: str | None, supplement: SupplementInput) -> str | Supplement | None:
@@ -119,7 +111,8 @@ def _truncate_to_cap(
     supplement: Supplement, divisor: int, config: AssemblyConfig, counter: TokenCounter
 ) -> RenderedSupplement:
     """Render the first sentences of `supplement` that fit in the cap and in the budget divided by `divisor`."""
-    renderer, text = Renderer(config), supplement.text
+    own_lines = () if supplement.separator is None else (supplement.separator,)
+    renderer, text = Renderer(config, own_lines=own_lines), supplement.text
     cap = min(MAX_TOKENS, config.token_limit // divisor)
     max_chars = config.max_characters // divisor if config.max_characters else None
 
@@ -144,7 +137,7 @@ def _truncate_to_cap(
         return RenderedSupplement(notes=("supplement: left out, sanitizing leaves nothing of it",))
     cut_note = ", its text cut" if end < len(text) else ""
     note = f"supplement: included, {counter.count(rendered(end)):,} of at most {limits}{cut_note}"
-    return RenderedSupplement(tuple(parts(end)), (note,))
+    return RenderedSupplement(tuple(parts(end)), (note,), own_lines, is_first=supplement.position == "before")
 
 
 def _best_similarity(hits: Sequence[Candidate]) -> float | None:
