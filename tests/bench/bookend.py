@@ -23,7 +23,7 @@ THRESHOLDS = (0.7, 0.8, 0.85, 0.9, 0.92, 0.95)
 def system(questions: QuestionSet, threshold: float, budget: int, hits: int) -> Callable[[str, str], Context]:
     """BOOKEND with `threshold`, over the retrieved chunks of the question whose id is the filter."""
     by_id = {question.id: question for question in questions.questions}
-    config = replace(BOOKEND, semantic_threshold=threshold, max_tokens=budget)
+    config = replace(BOOKEND, semantic_threshold=threshold, budget=budget)
 
     def ask(text: str, filter: str) -> Context:  # noqa: A002 - as `evaluate` passes it
         return assemble(

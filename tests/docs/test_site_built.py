@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from ctxassembly import AssemblyConfig, presets
+from ctxassembly.published.common import Published
 from site_pages import FOLDER, PAGES
 
 pytestmark = pytest.mark.site
@@ -119,7 +120,7 @@ def test_every_public_name_is_listed(site: Path, package: str):
 
 def test_every_preset_is_listed(site: Path):
     page = (site / "api" / "engine.html").read_text("utf-8")
-    names = [name for name, it in vars(presets).items() if isinstance(it, AssemblyConfig) and name[0] != "_"]
+    names = [name for name, it in vars(presets).items() if isinstance(it, (AssemblyConfig, Published))]
     assert len(names) > 8
     assert [name for name in names if f'id="ctxassembly.presets.{name}"' not in page] == []
 

@@ -10,7 +10,7 @@ import pytest
 
 from builders import count, decision, hits_of, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.presets import BY_USE, PUBLISHED
+from ctxassembly.presets import BY_USE
 
 PROSE = " ".join(f"Sentence {n} of the lease says that the tenant pays by the third of the month." for n in range(700))
 TABLE = "\n".join(f"| Room {n} | floor {n % 9} | {n * 3} euros | let |" for n in range(900))
@@ -94,12 +94,12 @@ def test_text_without_stops_or_blanks_is_not_left_out_whole():
         assert ("租客每月三日前付租金" in context.text) == (query == "租客付租金")
 
 
-@pytest.mark.parametrize("name", BY_USE | PUBLISHED)
+@pytest.mark.parametrize("name", BY_USE)
 @pytest.mark.parametrize("kind", LONG)
 def test_no_preset_loses_the_best_hit(name: str, kind: str):
     vectors = [(1.0, 0.0), (0.0, 1.0)]
     hits = [Hit(Chunk("l0", "lease", LONG[kind], vector=vectors[0]), 0.9), Hit(replace(PARKING, vector=vectors[1]))]
-    config = replace((BY_USE | PUBLISHED)[name], max_tokens=2_000)
+    config = replace(BY_USE[name], max_tokens=2_000)
     context = assemble(hits, config)
     assert decision(context, "l0").is_in_context
     assert context.trace.shortened

@@ -41,16 +41,6 @@ def test_the_best_document_stands_cut_at_a_sentence() -> None:
     assert "cut" in trace
 
 
-def test_so_it_does_by_the_bookend_rule() -> None:
-    text, _ = assembled(presets.BOOKEND)
-    assert "Parking is free." in text  # at 32,000 tokens there is room for both
-    assert LEASE in text
-    small = replace(presets.BOOKEND, max_tokens=2_000)
-    text, _ = assembled(small)
-    assert "The tenant of room 0 pays" in text
-    assert "[...]" in text
-
-
 def test_the_answer_is_cut_in_a_small_window_rather_than_that_a_lesser_hit_stands_alone() -> None:
     clause = f"{'Where the tenant fails to pay within fourteen days of a notice in writing, ' * 8}the lease ends."
     found = [Document(clause, metadata={"source": "lease.txt"}), Document("Parking is free.")]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from ctxassembly.assembly.call import Call, SystemFlow
 from ctxassembly.assembly.rendering.text_blocks import Style, TextBlock
 from ctxassembly.assembly.selection.compress import extract_relevant
+from ctxassembly.assembly.selection.shorten import longest_prefix, truncate
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import BELOW_FLOOR, IRRELEVANT, SEMANTIC_DUPLICATE, Candidate
 from ctxassembly.data.requests import Request
@@ -152,7 +153,7 @@ class Bookend(Published):
     def _compress(self, call: Call, hits: Sequence[Candidate]) -> Generator[Request, Any, list[Candidate]]:
         """Return `hits`, those that are too long with only their best sentences."""
         yield from call.log.begin("compress", len(hits))
-        long = [hit for hit in hits if self.count(hit.text) > self.max_chunk_tokens] if self.compress != "none" else []
+        long = [hit for hit in hits if self.compress != "none" and not self._is_short(hit.text)]
         forms: dict[int, Candidate] = {}
         if long and self.compress == "llm":
             found = yield from extract_relevant(long, self.token_limit, call.query, AssemblyConfig(), call.log.notes)
@@ -162,11 +163,19 @@ class Bookend(Published):
             hits = [hit for hit in hits if hit.key not in found.irrelevant_keys]
         for hit in long:
             form = forms.get(hit.key, hit)
-            if self.count(form.text) > self.max_chunk_tokens:
-                shorter = best_sentences(form, call.query, lambda text: self.count(text) <= self.max_chunk_tokens)
-                forms[hit.key] = shorter or form
+            if not self._is_short(form.text):
+                forms[hit.key] = best_sentences(form, call.query, self._is_short) or self._cut(form)
         yield from call.log.end(len(hits))
         return [forms.get(hit.key, hit) for hit in hits]
+
+    def _is_short(self, text: str) -> bool:
+        return self.count(text) <= self.max_chunk_tokens
+
+    def _cut(self, hit: Candidate) -> Candidate:
+        """Return the beginning of a text that has no sentence short enough."""
+        return truncate(
+            hit, longest_prefix(hit.text, 0, lambda end: self._is_short(hit.text[:end])), "max_chunk_tokens"
+        )
 
     def _pack(self, hits: Sequence[Candidate]) -> list[Candidate]:
         """Return the hits that fit, best first: one that doesn't is left out, and smaller ones are still tried."""

@@ -12,12 +12,7 @@ from ctxassembly.assembly.call import Call, SystemFlow
 from ctxassembly.assembly.finish import to_context
 from ctxassembly.assembly.rendering.order import SortKeys, arrange
 from ctxassembly.assembly.rendering.text_blocks import Style, TextBlock, render_blocks
-from ctxassembly.assembly.selection.shorten import (
-    CandidateSentence,
-    bisect_fitting,
-    build_excerpts,
-    candidate_sentences,
-)
+from ctxassembly.assembly.selection.shorten import bisect_fitting, candidate_sentences, fit_excerpt
 from ctxassembly.config.assembly import Order
 from ctxassembly.data.candidates import EXACT_DUPLICATE, Candidate, Reason
 from ctxassembly.data.metadata_keys import MetadataKeys
@@ -144,8 +139,6 @@ def arrange_hits(ranked: Sequence[Candidate], order: Order, style: Style) -> lis
 def best_sentences(candidate: Candidate, query: str | None, fits: Callable[[str], bool]) -> Candidate | None:
     """Return `candidate` with the sentences that have the most words of `query`, as many as fit; None if none does."""
     terms = TermQuery(query or "")
-    chosen: list[CandidateSentence] = []
-    for sentence in sorted(candidate_sentences(candidate), key=lambda one: -len(terms.find_terms(one.text))):
-        if fits(build_excerpts([*chosen, sentence])[0].text):
-            chosen.append(sentence)
-    return build_excerpts(chosen)[0]._replace(shortened_by="extractive") if chosen else None
+    ranked = sorted(candidate_sentences(candidate), key=lambda one: -len(terms.find_terms(one.text)))
+    found = fit_excerpt(ranked, lambda forms: fits(forms[0].text))
+    return found[0]._replace(shortened_by="extractive") if found else None

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ctxassembly import AssemblyConfig, Context, MemoryStore, assemble, presets
 from ctxassembly.protocols import Scorer
+from ctxassembly.published import Bookend, FiveStage
 from quality import minilm
 from quality.data import QuestionSet, Span
 from quality.filling import ENCODING, Answer, Case, Fill, Strategy
@@ -21,7 +22,7 @@ CONFIGS = {
     "passage": AssemblyConfig(granularity="passage", fill=True),
     "compress": AssemblyConfig(granularity="chunk", rank_by="rank", compress="extractive"),
     "five-stage": presets.FIVE_STAGE,  # whole documents
-    "bookend": replace(presets.BOOKEND, dedup="near"),  # question sets carry no vectors
+    "bookend": presets.BOOKEND,  # question sets carry no vectors: copies by their texts alone
     "disabled": AssemblyConfig(enabled=False),
 }
 
@@ -37,7 +38,18 @@ class MiniLM:
         return vectors
 
 
-def ours(config: AssemblyConfig, scorer: Scorer | None = None) -> Callable[[QuestionSet], Strategy]:
+def limited(config: AssemblyConfig | FiveStage | Bookend, budget: int) -> AssemblyConfig | FiveStage | Bookend:
+    """The same with so many tokens for the rendered text."""
+    if isinstance(config, FiveStage):
+        return replace(config, max_tokens=max(budget, 500), exact=True)
+    if isinstance(config, Bookend):
+        return replace(config, budget=budget, exact=True)
+    return replace(config, max_tokens=budget, encoding=ENCODING)
+
+
+def ours(
+    config: AssemblyConfig | FiveStage | Bookend, scorer: Scorer | None = None
+) -> Callable[[QuestionSet], Strategy]:
     """The strategy of a configuration, with a store over all chunks of the set."""
 
     def make(questions: QuestionSet) -> Strategy:
@@ -48,7 +60,7 @@ def ours(config: AssemblyConfig, scorer: Scorer | None = None) -> Callable[[Ques
                 store.requests.clear()
                 context = assemble(
                     case.hits,
-                    replace(config, max_tokens=budget, encoding=ENCODING),
+                    limited(config, budget),
                     query=case.question.text,
                     store=store,
                     scorer=scorer,

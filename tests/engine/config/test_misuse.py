@@ -65,7 +65,10 @@ def test_what_is_no_hit(hits: Any, instead: str):
     ],
 )
 def test_what_is_no_config(config: Any, instead: str):
-    with pytest.raises(InputError, match=rf"config must be an AssemblyConfig or None, got .*{re.escape(instead)}\Z"):
+    with pytest.raises(
+        InputError,
+        match=rf"config must be an AssemblyConfig, an object with flow\(call\), or None, got .*{re.escape(instead)}\Z",
+    ):
         assemble([Hit(CHUNK)], config)
 
 

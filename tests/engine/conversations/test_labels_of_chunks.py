@@ -8,11 +8,11 @@ from itertools import pairwise
 import pytest
 
 from builders import decision, hits_of, numbered, split
-from ctxassembly import Context, assemble, presets
+from ctxassembly import AssemblyConfig, Context, assemble
 
 TEXT = ". ".join(f"Sentence {n} tells the reader number {n} of many things" for n in range(40)) + "."
 CHUNKS = split("D", TEXT, size=260, overlap=60, metadata={"source": "d.pdf"})
-JOINED = replace(presets.SOURCE_BLOCKS, enabled=True, dedup="exact")
+JOINED = AssemblyConfig(format="source", cite="chunk", order="relevance", window=0, granularity="chunk", rank_by="rank")
 """A label for each chunk, with overlap stripped."""
 
 

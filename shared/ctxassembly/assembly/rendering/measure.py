@@ -118,8 +118,8 @@ class PlacedRun(NamedTuple):
 class Typesetter:
     """Joins, arranges, writes and measures groups for one config.
 
-    `renderer` writes them. `summaries` has the page summaries by document id. The `supplement` comes before all blocks or after.
-    With `parts` each document has a group in each of them, or one whose chunks are ordered by them.
+    `renderer` writes them. `summaries` has the page summaries by document id. The `supplement` comes before all blocks
+    or after them. With `parts` each document has a group in each of them, or one whose chunks are ordered by them.
     """
 
     def __init__(

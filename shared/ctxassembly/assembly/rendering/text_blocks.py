@@ -146,9 +146,12 @@ def best_of(candidates: Sequence[Candidate]) -> Candidate:
 
 
 def pieces_of(candidate: Candidate) -> tuple[TextPiece, ...]:
-    """Return the pieces of one chunk: one, or as many as slices of it are kept."""
-    spans = enumerate(candidate.spans)
-    return tuple(TextPiece(candidate, start, end, f" {GAP} " if at else "") for at, (start, end) in spans)
+    """Return the pieces of one chunk: one, or as many as slices of it are kept, without white space at their ends."""
+    spans = list(candidate.spans)
+    if candidate.shortened_by in ("extractive", "llm"):
+        text = candidate.chunk.text
+        spans = [(end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip())) for start, end in spans]
+    return tuple(TextPiece(candidate, start, end, f" {GAP} " if at else "") for at, (start, end) in enumerate(spans))
 
 
 def render_blocks(

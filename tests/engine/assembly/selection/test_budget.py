@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from builders import cited, count, decision, hits_of, numbered, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble, presets
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.tokens.counter import MAX_TOKEN_CHARS
 from stopwatch import grows_less, takes_less
@@ -96,14 +96,6 @@ def test_the_first_document_is_cut_to_its_hits_before_its_neighbors():
     context = fitted([A[4], B[4]], 23, store=[*A, *B], granularity="document")
     assert standing(context) == ["A3", "A4"]
     assert standing(fitted([A[4], B[4]], 22, store=[*A, *B], granularity="document")) == ["A4"]
-
-
-def test_five_stage_drops_documents_from_the_tail():
-    chunks = [Chunk(f"{name}0", name, numbered(name, 1_500), index=0) for name in "ABCD"]
-    context = assemble(hits_of(chunks), presets.FIVE_STAGE)
-    assert standing(context) == ["A0", "B0"]
-    assert context.trace.documents_dropped == 2
-    assert count(context.text) <= 8_000
 
 
 SENTENCES = "One is five words long. Two is five words long. Three is five words long. Four is five words long."
