@@ -301,7 +301,6 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "language": draw(st.sampled_from(["en", "nl"])),
         "cite": draw(st.sampled_from(["document", "passage", "chunk"])),
         "first_label": draw(st.sampled_from([1, 1, 8, 98, 997])),
-        "separator": draw(st.sampled_from(["blank", "blank", "rule"])),
         "order": draw(st.sampled_from(ORDERS)),
         "supplement_threshold": draw(st.sampled_from([None, None, 0.5, -1])),
     }

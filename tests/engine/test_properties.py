@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from builders import count, split
 from ctxassembly import AssemblyConfig, Chunk, Hit, aassemble, assemble
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.rendering.render import SEPARATORS
 from ctxassembly.assembly.selection import best_first
 from ctxassembly.assembly.selection.supplement import MAX_TOKENS
 from strategies import Retrieval, arguments, assembled, effective, framed, retrievals, texts
@@ -171,7 +170,7 @@ def test_no_line_of_a_document_passes_for_ours(case: Retrieval):
 @given(retrievals())
 def test_blocks_joined_by_the_separator_are_the_text(case: Retrieval):
     context = assembled(case)
-    assert SEPARATORS[case.config.separator].join(block.text for block in context.blocks) == context.text
+    assert "\n\n".join(block.text for block in context.blocks) == context.text
     assert tuple(block.citation for block in context.blocks if block.citation) == context.citations
     for block in context.blocks:
         assert block.text

@@ -102,7 +102,6 @@ _CHOICES: dict[str, Any] = {
     "prefer_version": settings.PreferVersion,
     "compress": settings.Compress,
     "order": settings.Order,
-    "separator": settings.Separator,
     "cite": settings.Cite,
     "on_store_error": settings.OnStoreError,
 }

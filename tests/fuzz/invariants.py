@@ -11,7 +11,6 @@ from typing import Any
 
 from builders import count
 from ctxassembly import Context, Hit
-from ctxassembly.assembly.rendering.render import SEPARATORS
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import to_plain, trace_to_plain
 from ctxassembly.tokens.budget import TokenBudget
@@ -94,7 +93,7 @@ def traced(context: Context, *, odd: bool = False) -> None:
 def cited(context: Context, case: Case) -> None:
     """Blocks are the text, labels count on, spans are where they say, and a character has one source."""
     text = context.text
-    assert SEPARATORS[case.config.separator].join(block.text for block in context.blocks) == text == text.strip()
+    assert "\n\n".join(block.text for block in context.blocks) == text == text.strip()
     labeled = [block for block in context.blocks if block.citation is not None]
     assert len(context.blocks) - len(labeled) <= (case.supplement is not None)
     at = 0

@@ -13,7 +13,6 @@ from langchain_core.documents import Document
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, aassemble, assemble
-from ctxassembly.assembly.rendering.render import SEPARATORS
 from ctxassembly.data.chunks import ChunkOrigin
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning, StoreError
 from ctxassembly.safe_repr import to_id
@@ -66,9 +65,9 @@ def _through_langchain(seed: int) -> int:
     assembler = ContextAssembler(config=config, store=given.store, embeddings=given.embeddings, llm=given.llm)
     put = {"documents": documents, "query": given.query, "supplement": given.supplement}
     plain = assemble([hit_from(each, config.keys) for each in documents], config, **given.arguments)
-    _is_the_same(SEPARATORS[config.separator].join(each.page_content for each in assembler.invoke(put)), plain)
+    _is_the_same("\n\n".join(each.page_content for each in assembler.invoke(put)), plain)
     made = loop.run_until_complete(assembler.ainvoke(put))
-    _is_the_same(SEPARATORS[config.separator].join(each.page_content for each in made), plain)
+    _is_the_same("\n\n".join(each.page_content for each in made), plain)
     assert all(("trace" in each.metadata) == (each is made[0]) for each in made)
     assert not made or made[0].metadata["trace"]["summary"] == plain.trace.summary
     _again(made, config)
@@ -94,13 +93,11 @@ def _through_llamaindex(seed: int) -> int:
     plain = assemble([hit for each in nodes for hit in to_hits(each, config.keys)], config, **given.arguments)
     query = None if given.query is None else QueryBundle(given.query)
     _is_the_same(
-        SEPARATORS[config.separator].join(
-            each.node.get_content() for each in postprocessor.postprocess_nodes(nodes, query)
-        ),
+        "\n\n".join(each.node.get_content() for each in postprocessor.postprocess_nodes(nodes, query)),
         plain,
     )
     made = loop.run_until_complete(postprocessor.apostprocess_nodes(nodes, query))
-    _is_the_same(SEPARATORS[config.separator].join(each.node.get_content() for each in made), plain)
+    _is_the_same("\n\n".join(each.node.get_content() for each in made), plain)
     if not given.odd and len(nodes) == len(given.hits):
         origins = [to_chunk(each.node, config.keys).origin for each in nodes]
         known = [replace(hit, chunk=replace(hit.chunk, origin=o)) for hit, o in zip(given.hits, origins, strict=True)]

@@ -21,7 +21,7 @@ from ctxassembly.assembly.expansion.fetch import fetch_policy
 from ctxassembly.assembly.rendering.cite import cite
 from ctxassembly.assembly.rendering.earlier import Earlier, SentChunk
 from ctxassembly.assembly.rendering.join import Joins
-from ctxassembly.assembly.rendering.render import SEPARATORS
+from ctxassembly.assembly.rendering.render import BLOCK_SEPARATOR
 from ctxassembly.assembly.scoring.relevance import Relevance
 from ctxassembly.assembly.selection.already_sent import Unsent, known_labels, leave_out_sent
 from ctxassembly.assembly.selection.best_first import MAX_PARTS
@@ -228,7 +228,7 @@ def _render(selection: Selection, config: AssemblyConfig, counter: TokenCounter)
     # A header leaves out what the model is not to read; whoever reads a citation may.
     has_hidden_keys = any(candidate.chunk.hidden_from_header for candidate, _ in kept)
     metadata_reader = MetadataReader(config.keys, config.language) if has_hidden_keys else layout.particulars
-    cited = cite(blocks, layout.label_numbers(), SEPARATORS[config.separator], metadata_reader, shortened)
+    cited = cite(blocks, layout.label_numbers(), BLOCK_SEPARATOR, metadata_reader, shortened)
     return RenderedSelection(selection, labels, shortened, metadata_reader, cited)
 
 

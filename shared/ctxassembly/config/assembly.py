@@ -49,7 +49,6 @@ Granularity = Literal["document", "passage", "chunk", "sentence", "auto"]
 RankBy = Literal["query", "rank"]
 Overflow = Literal["skip", "stop", "truncate"]
 Order = Literal["auto", "documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
-Separator = Literal["blank", "rule"]
 Cite = Literal["document", "passage", "chunk"]
 Dedup = Literal["exact", "near", "semantic", "none"]
 PreferVersion = Literal["score", "newest"]
@@ -282,10 +281,6 @@ class AssemblyConfig:
     them. Text of documents can't imitate the labels of "numbered" and "source"; you must guard other forms yourself.
     Measured on three sets at 2,000 tokens: headers take .009 of the text with "minimal", .032 with "grouped", .039 with
     "source", .047 with "numbered" and .081 with "xml"."""
-    separator: Separator = "blank"
-    """The text between two blocks: "blank" is a blank line, "rule" a line `---` between two blank lines, as in the
-    published pipeline. No text of a document can imitate the line, and it takes one or two tokens per block. Documents
-    and nodes that an adapter returns are joined by their reader."""
     language: Annotated[Code, Choice(LANGUAGES)] = "en"
     """The language of headers and prompts: "en", "nl", "de", "fr" or "es". With each of them, text of documents can't
     imitate generated headers in any language, and answers are parsed for the labels of all languages."""

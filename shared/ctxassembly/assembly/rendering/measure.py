@@ -28,7 +28,7 @@ from ctxassembly.assembly.rendering.groups import (
 )
 from ctxassembly.assembly.rendering.order import arrange
 from ctxassembly.assembly.rendering.parts import Parts
-from ctxassembly.assembly.rendering.render import PASSAGE_MARKER, SEPARATORS, Renderer
+from ctxassembly.assembly.rendering.render import BLOCK_SEPARATOR, PASSAGE_MARKER, Renderer
 from ctxassembly.config.assembly import AssemblyConfig, Order
 from ctxassembly.data.candidates import (
     NO_SUPPLEMENT,
@@ -146,7 +146,7 @@ class Typesetter:
         marker = counter.measure(PASSAGE_MARKER)
         self._marker_start = counter.measure(marker.prefix)
         self._marker_end = marker.suffix or "" if config.cite == "document" else ""
-        self.separator = counter.measure(SEPARATORS[config.separator])
+        self.separator = counter.measure(BLOCK_SEPARATOR)
         # Counts add up only without a function of the caller's, which would write a footer of its own.
         self._footer = FORMATS[config.format].footer if isinstance(config.format, str) else ""
         self._summaries = summaries

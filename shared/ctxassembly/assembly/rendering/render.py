@@ -16,14 +16,13 @@ from types import MappingProxyType
 from typing import Any
 
 from ctxassembly.assembly.rendering.earlier import NOTHING_EARLIER, Earlier
-from ctxassembly.config.assembly import AssemblyConfig, Separator
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import GAP, Candidate, CitationBlock, HeaderDetail, RenderedPart, TextPiece
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.wording.formats import FORMATS, Heading, Lines, page_text
-from ctxassembly.wording.label_forms import RULE
 from ctxassembly.wording.label_guards import (
     build_guard,
     escape_labels,
@@ -36,7 +35,7 @@ from ctxassembly.wording.metadata_labels import MetadataReader, line_of
 from ctxassembly.wording.sanitize import NOTHING_LEFT, sanitize_line
 from ctxassembly.wording.unicode import escape_xml, make_encodable, one_line
 
-SEPARATORS: Mapping[Separator, str] = {"blank": "\n\n", "rule": f"\n\n{RULE}\n\n"}
+BLOCK_SEPARATOR = "\n\n"
 """Between two blocks."""
 PASSAGE_MARKER = f"\n{GAP}\n"
 """Between two passages of one block."""
