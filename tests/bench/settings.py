@@ -31,7 +31,6 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     'granularity="chunk"': CHUNKS,
     'chunk, overflow="stop"': {**CHUNKS, "overflow": "stop"},
     'chunk, overflow="truncate"': {**CHUNKS, "overflow": "truncate"},
-    "chunk, min_chunk_tokens=150": {**CHUNKS, "min_chunk_tokens": 150},
     'chunk, rank_by="rank"': {**CHUNKS, "rank_by": "rank"},
     'chunk, compress="extractive"': {**CHUNKS, "compress": "extractive"},
 }

@@ -289,7 +289,6 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "min_relevance": draw(st.sampled_from([0.2, 0, 0.5, 1])),
         "fill": draw(st.booleans()),
         "overflow": draw(st.sampled_from(["skip", "skip", "stop", "truncate"])),
-        "min_chunk_tokens": draw(st.sampled_from([0, 0, 3, 40])),
         "dedup": draw(st.sampled_from(["exact", "none", "near", "semantic"])),
         "near_threshold": draw(st.sampled_from([0.9, 0.9, 0.3, 1])),
         "semantic_threshold": draw(st.sampled_from([0.92, 0.5, 1])),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _DISABLED_SETTINGS: dict[str, Any] = {
     "relevance_floor": None,
-    "min_chunk_tokens": 0,
     "max_chunk_tokens": None,
     "compress": "none",
 }

@@ -36,7 +36,7 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("min_relevance", "a number from 0 to 1", [-0.1, 1.1, "0.5", float("nan"), True, None]),
         ("fill", "True or False", ["yes", 1, None]),
         ("overflow", "one of 'skip', 'stop', 'truncate'", ["cut", None]),
-        ("min_chunk_tokens", "an integer of at least 0", [-1, 20.0, None]),
+        
         ("relevance_floor", "a number, or None", ["0.3", float("nan"), True]),
         ("max_chunk_tokens", "an integer of at least 1, or None", [0, -1, 2_000.0, True]),
         ("compress", "one of 'none', 'extractive', 'llm'", ["LLM", None, True]),

@@ -40,7 +40,6 @@ CONFIGS = {
     "cut": AssemblyConfig(max_tokens=700, max_chunk_tokens=50),
     "a floor": AssemblyConfig(max_tokens=700, relevance_floor=0.5),
     "a cap": AssemblyConfig(max_tokens=700, min_relevance=0.5),
-    "short ones go": AssemblyConfig(max_tokens=700, min_chunk_tokens=100),
 }
 
 

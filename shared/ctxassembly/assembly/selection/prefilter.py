@@ -1,7 +1,7 @@
 """What is decided before relevance: chunks that must be kept whole come first, and weak ones are dropped.
 
-Weak ones are dropped only while not everything fits: hits below the floor, then very short chunks, then the ends of
-long ones. No step drops everything.
+Weak ones are dropped only while not everything fits: hits below the floor, then the ends of long
+ones. No step drops everything.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.selection.shorten import SentenceRanker, fit_excerpt, longest_prefix, truncate
-from ctxassembly.data.candidates import BELOW_FLOOR, OVER_BUDGET, TOO_SHORT, Candidate, Exclusion, Reason
+from ctxassembly.data.candidates import BELOW_FLOOR, OVER_BUDGET, Candidate, Exclusion, Reason
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN
 
@@ -66,11 +66,11 @@ def drop_weak(
     """Drop weak ones of `candidates`, best first, if not all of them fit.
 
     First the hits below `relevance_floor` are dropped, with the neighbors that were fetched for them; then chunks with
-    fewer tokens than `min_chunk_tokens`; then chunks with more than `max_chunk_tokens` are shortened to that: to their
+    more than `max_chunk_tokens` are shortened to that: to their
     best sentences if `rank_sentences` is given, else to their beginning.
     """
     config, notes = layout.config, list[str]()
-    floor, min_tokens, limit = config.relevance_floor, config.min_chunk_tokens, config.max_chunk_tokens
+    floor, limit = config.relevance_floor, config.max_chunk_tokens
     exclusions: dict[int, Exclusion] = {}
     remaining = tuple(candidates)
 
@@ -88,8 +88,6 @@ def drop_weak(
         low = {hit.rank for hit in candidates if hit.is_hit and hit.score is not None and hit.score < floor}
         if not drop(lambda candidate: candidate.rank in low, BELOW_FLOOR):
             notes.append(f"relevance_floor: no hit reaches {floor:g}, all stay")
-    if min_tokens:
-        drop(lambda candidate: layout.text_tokens(candidate) < min_tokens, TOO_SHORT)
     if candidates and (exclusion := exclusions.get(candidates[0].key)):
         best_id = safe_repr(candidates[0].chunk.id, 80)
         notes.append(f"{exclusion.reason}: the best hit, {best_id}, makes room for others")

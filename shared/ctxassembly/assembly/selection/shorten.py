@@ -289,8 +289,6 @@ def _facts(text: str) -> list[str]:
     ]
 
 
-MIN_CUT_FACTOR = 3
-"""A shortened chunk must have this many times `min_chunk_tokens` (published rule)."""
 HEADER_DIVISOR = 4
 """A header that takes more than a quarter of the budget is shortened before the text."""
 
@@ -390,4 +388,4 @@ def _truncate_to_fit(layout: Layout, candidate: Candidate) -> Sequence[Candidate
     # If filling continues, the text must take at least half of what it adds: others may use the room.
     if continues and tokens * 2 < layout.token_count_with(fitted) - layout.token_count:
         return ()
-    return fitted if tokens >= MIN_CUT_FACTOR * layout.config.min_chunk_tokens else ()
+    return fitted

@@ -379,30 +379,12 @@ def test_truncate_cuts_what_does_not_fit_and_ends_there(rule: str, limit: int, t
         assert decision(context, "L0").tokens is None
 
 
-@pytest.mark.parametrize(("least", "stands"), [(1, ["A0", "L0"]), (2, ["A0"])])
-def test_only_a_meaningful_rest_is_kept(least: int, stands: list[str]):
-    """Three times min_chunk_tokens: of five words, at most one."""
-    context = fitted([SMALL, LONG, LITTLE], 22, overflow="truncate", min_chunk_tokens=least, window=0)
-    assert standing(context) == stands
 
 
-def test_degenerate_chunks_make_room_first():
-    crumbs = [worded("D", n, 2) for n in range(3)]
-    hits = [*crumbs, SMALL, LITTLE]
-    assert standing(fitted(hits, 30, window=0)) == ["D0", "D1", "D2", "A0"]
-    context = fitted(hits, 30, window=0, min_chunk_tokens=3)
-    assert standing(context) == ["A0", "C0"]
-    assert {each.chunk_id: each.tokens for each in context.trace.excluded} == {"D0": 2, "D1": 2, "D2": 2}
-    assert {each.reason for each in context.trace.excluded} == {"too short"}
 
 
-def test_while_everything_fits_degenerate_chunks_stay():
-    crumbs = [worded("D", n, 2) for n in range(3)]
-    assert standing(fitted([*crumbs, SMALL], 100, window=0, min_chunk_tokens=50)) == ["D0", "D1", "D2", "A0"]
 
 
-def test_degenerate_chunks_stay_where_there_are_no_others():
-    assert standing(fitted([worded("D", 0, 2), worded("D", 5, 9)], 6, window=0, min_chunk_tokens=50)) == ["D0"]
 
 
 @pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
@@ -494,9 +476,6 @@ def test_of_the_best_document_the_best_chunk_is_compressed_before_a_lesser_one_s
         assert standing(context) == ["L0"]
 
 
-def test_an_excerpt_may_be_shorter_than_a_whole_chunk_may():
-    """One sentence that answers is enough."""
-    assert texts_of(compressed([SMALL, EDGE], 34, min_chunk_tokens=9))[1] == VISIT
 
 
 def test_a_sentence_that_does_not_fit_does_not_keep_shorter_ones_out():

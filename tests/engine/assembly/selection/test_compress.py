@@ -401,10 +401,6 @@ def test_a_hit_below_the_floor_does_not_come_back_into_the_room_that_the_model_m
     assert standing(answer(29)) == ["long", "short"]
 
 
-def test_a_chunk_that_is_too_short_does_not_come_back_either():
-    context, _ = flowing(visit, [SHORT, LONG], 29, min_chunk_tokens=7)
-    assert context.text == "The visit takes thirty minutes. [...]"
-    assert decision(context, "short").reason == "too short"
 
 
 @pytest.mark.parametrize(
