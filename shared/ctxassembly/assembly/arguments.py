@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ctxassembly.assembly.call import System
 
 _DISABLED_SETTINGS: dict[str, Any] = {
-    "relevance_floor": None,
     "max_chunk_tokens": None,
     "compress": "none",
 }

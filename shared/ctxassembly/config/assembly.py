@@ -197,11 +197,8 @@ class AssemblyConfig:
     that need every detail. Without a query the budget is always filled."""
     overflow: Overflow = "skip"
     """The action at the first item that doesn't fit: "skip" skips it and continues, "stop" stops, "truncate" cuts it at
-    a sentence and stops. Documents are never skipped. By chunks and at 2,000 tokens all three find .80 of the evidence, "stop" with 1,836 tokens, the others with 1,950."""
-    relevance_floor: float | None = None
-    """The minimum score of a hit. If not everything fits, hits with a lower score are dropped, with their neighbors.
-    The scale is the retriever's. Hits without a score are kept, and all are kept if none reaches the floor. A cosine of
-    .4 of a small embedder leaves .746 of the evidence, None .818, with 1,668 and 1,954 of 2,000 tokens."""
+    a sentence and stops. Documents are never skipped. By chunks and at 2,000 tokens all three find .80 of the evidence,
+    "stop" with 1,836 tokens, the others with 1,950."""
     max_chunk_tokens: Annotated[int, Range(1)] | None = None
     """The maximum tokens of one chunk, at least 1, if not everything fits: longer chunks are cut, or by `compress`
     reduced to their best sentences, as many as fit, or to a model's excerpt. None sets no limit; 2,000 is the published

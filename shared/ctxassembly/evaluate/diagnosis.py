@@ -472,7 +472,6 @@ def _assembly_changes(config: AssemblyConfig) -> Changes:
         "split apart": [{"window": 3}, {"candidate_window": 8}, roomier, filled],
         "deduplicated": [{"dedup": "exact"}, {"dedup_sentences": False}, {"dedup": "none"}],
         "not relevant enough": [
-            {"relevance_floor": None},
             {"min_relevance": config.min_relevance / 2},
             filled,
         ],

@@ -42,8 +42,8 @@ MAX_DECISIONS = 200
 
 SETTINGS_BY_REASON: Mapping[str, str] = {
     candidates.OVER_BUDGET: "max_tokens, max_characters; granularity",
-    candidates.TOO_SHORT: "min_chunk_tokens",
-    candidates.BELOW_FLOOR: "relevance_floor",
+    candidates.TOO_SHORT: "Pipeline.min_chunk_tokens",
+    candidates.BELOW_FLOOR: "Bookend.relevance_floor",
     candidates.IRRELEVANT: "compress",
     candidates.BELOW_CUTOFF: "min_relevance, fill",
     candidates.OUTSIDE_WINDOW: "window, candidate_window",

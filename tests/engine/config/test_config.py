@@ -36,8 +36,6 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("min_relevance", "a number from 0 to 1", [-0.1, 1.1, "0.5", float("nan"), True, None]),
         ("fill", "True or False", ["yes", 1, None]),
         ("overflow", "one of 'skip', 'stop', 'truncate'", ["cut", None]),
-        
-        ("relevance_floor", "a number, or None", ["0.3", float("nan"), True]),
         ("max_chunk_tokens", "an integer of at least 1, or None", [0, -1, 2_000.0, True]),
         ("compress", "one of 'none', 'extractive', 'llm'", ["LLM", None, True]),
         ("dedup", "one of 'exact', 'near', 'semantic', 'none'", ["fuzzy", None, True]),
@@ -85,7 +83,6 @@ def test_the_table_above_has_every_parameter():
         ("max_tokens", [1, 1_000_000]),
         ("encoding", ["o200k_base", len]),
         ("max_characters", [None, 1, 24_000]),
-        ("relevance_floor", [None, -8.5, 0, 0.35]),
         ("max_chunk_tokens", [None, 1, 2_000]),
         ("compress", ["none", "extractive", "llm"]),
         ("min_overlap_chars", [0, 20]),

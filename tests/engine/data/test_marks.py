@@ -38,7 +38,6 @@ CONFIGS = {
     "by documents": AssemblyConfig(max_tokens=700, granularity="document"),
     "compressed": AssemblyConfig(max_tokens=700, compress="extractive"),
     "cut": AssemblyConfig(max_tokens=700, max_chunk_tokens=50),
-    "a floor": AssemblyConfig(max_tokens=700, relevance_floor=0.5),
     "a cap": AssemblyConfig(max_tokens=700, min_relevance=0.5),
 }
 

@@ -1,18 +1,14 @@
-"""What is decided before relevance: chunks that must be kept whole come first, and weak ones are dropped.
-
-Weak ones are dropped only while not everything fits: hits below the floor, then the ends of long
-ones. No step drops everything.
-"""
+"""What is decided before relevance: chunks that must be kept whole come first, and long ones are shortened."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.selection.shorten import SentenceRanker, fit_excerpt, longest_prefix, truncate
-from ctxassembly.data.candidates import BELOW_FLOOR, OVER_BUDGET, Candidate, Exclusion, Reason
+from ctxassembly.data.candidates import OVER_BUDGET, Candidate, Exclusion
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN
 
@@ -52,49 +48,17 @@ def place_required(layout: Layout, candidates: Sequence[Candidate], required_key
     return PlacedRequired(layout, exclusions, notes)
 
 
-class PrefilterResult(NamedTuple):
-    """The shortened and the dropped candidates by key."""
-
-    forms: dict[int, Candidate]
-    exclusions: dict[int, Exclusion]
-    notes: tuple[str, ...]
-
-
-def drop_weak(
+def limit_lengths(
     layout: Layout, candidates: Sequence[Candidate], rank_sentences: SentenceRanker | None
-) -> PrefilterResult:
-    """Drop weak ones of `candidates`, best first, if not all of them fit.
+) -> dict[int, Candidate]:
+    """Return `candidates` by key, those with more than `max_chunk_tokens` shortened to that, if not all of them fit.
 
-    First the hits below `relevance_floor` are dropped, with the neighbors that were fetched for them; then chunks with
-    more than `max_chunk_tokens` are shortened to that: to their
-    best sentences if `rank_sentences` is given, else to their beginning.
+    They keep their best sentences if `rank_sentences` is given, else their beginning.
     """
-    config, notes = layout.config, list[str]()
-    floor, limit = config.relevance_floor, config.max_chunk_tokens
-    exclusions: dict[int, Exclusion] = {}
-    remaining = tuple(candidates)
-
-    def drop(is_weak: Callable[[Candidate], bool], reason: Reason) -> bool:
-        """Exclude the weak ones that remain, if not everything fits; return False if that would leave none."""
-        nonlocal remaining
-        weak = [] if layout.fits(remaining) else [candidate for candidate in remaining if is_weak(candidate)]
-        if len(weak) == len(remaining):
-            return not weak
-        exclusions.update((candidate.key, Exclusion(reason, layout.text_tokens(candidate))) for candidate in weak)
-        remaining = tuple([candidate for candidate in remaining if candidate.key not in exclusions])
-        return True
-
-    if floor is not None:
-        low = {hit.rank for hit in candidates if hit.is_hit and hit.score is not None and hit.score < floor}
-        if not drop(lambda candidate: candidate.rank in low, BELOW_FLOOR):
-            notes.append(f"relevance_floor: no hit reaches {floor:g}, all stay")
-    if candidates and (exclusion := exclusions.get(candidates[0].key)):
-        best_id = safe_repr(candidates[0].chunk.id, 80)
-        notes.append(f"{exclusion.reason}: the best hit, {best_id}, makes room for others")
-    forms: dict[int, Candidate] = {}
-    if limit is not None and not layout.fits(remaining):
-        forms = {candidate.key: limit_length(layout, candidate, limit, rank_sentences) for candidate in remaining}
-    return PrefilterResult(forms, exclusions, tuple(notes))
+    limit = layout.config.max_chunk_tokens
+    if limit is None or layout.fits(candidates):
+        return {}
+    return {candidate.key: limit_length(layout, candidate, limit, rank_sentences) for candidate in candidates}
 
 
 def limit_length(layout: Layout, candidate: Candidate, limit: int, rank_sentences: SentenceRanker | None) -> Candidate:

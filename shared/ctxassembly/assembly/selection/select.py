@@ -1,7 +1,7 @@
 """Selection: from all usable candidates to the ones in the context, as a pipe of steps from value to value.
 
 1. What must be kept whole comes first, then everything in the window if that fits.
-2. Otherwise weak candidates are dropped (`prefilter.py`), and the others fill the room by relevance to the query
+2. Otherwise long candidates are shortened (`prefilter.py`), and they fill the room by relevance to the query
    (`by_relevance.py`, sentences in `knapsack.py`), or by rank without one (`fill.py`). What doesn't fit may be
    shortened (`shorten.py`). If a language model compresses, it reads what doesn't fit (`compress.py`), and the room is
    filled again.
@@ -26,7 +26,7 @@ from ctxassembly.assembly.selection.best_first import divide_by_relevance
 from ctxassembly.assembly.selection.by_relevance import exceeds_by_estimate, fill_by_relevance
 from ctxassembly.assembly.selection.compress import extract_relevant
 from ctxassembly.assembly.selection.fill import fill
-from ctxassembly.assembly.selection.prefilter import drop_weak, limit_length, place_required
+from ctxassembly.assembly.selection.prefilter import limit_length, limit_lengths, place_required
 from ctxassembly.assembly.selection.repeated_sentences import remove_repeated
 from ctxassembly.assembly.selection.result import FillResult, Selection
 from ctxassembly.assembly.selection.shorten import SentenceRanker, ShortenPolicy, sentence_ranker, shorten_with_header
@@ -162,13 +162,13 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
     if not config.has_competing_candidates(relevance.query):  # of what is outside only headers of tables are used
         outside = {own.key: Exclusion(OUTSIDE_WINDOW, 0) for own in others if own.distance > config.window}
         others = in_window
-    prefiltered = drop_weak(layout, others, _compression_ranker(relevance, with_others=True))
+    limited = limit_lengths(layout, others, _compression_ranker(relevance, with_others=True))
     undecided = replace(
         empty,
         layout=layout,
-        candidates=tuple([prefiltered.forms.get(candidate.key, candidate) for candidate in candidates]),
-        exclusions={**cut_neighbors, **outside, **prefiltered.exclusions},
-        notes=(*prefiltered.notes, *not_whole_notes),
+        candidates=tuple([limited.get(candidate.key, candidate) for candidate in candidates]),
+        exclusions={**cut_neighbors, **outside},
+        notes=tuple(not_whole_notes),
         relevance=relevance.sentences.relevance() if relevance.decides else {},
     )
     return _fill_with_undecided(undecided, relevance)

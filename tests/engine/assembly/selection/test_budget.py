@@ -379,14 +379,6 @@ def test_truncate_cuts_what_does_not_fit_and_ends_there(rule: str, limit: int, t
         assert decision(context, "L0").tokens is None
 
 
-
-
-
-
-
-
-
-
 @pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
 def test_what_fits_altogether_stands_though_a_part_of_it_would_not_beside_the_gap_that_it_leaves(granularity: str):
     sentences = [f"Sentence number {n} of the report is here." for n in range(5)]
@@ -474,8 +466,6 @@ def test_of_the_best_document_the_best_chunk_is_compressed_before_a_lesser_one_s
     assert decision(context, "L0").outcome == "compressed"
     if granularity == "document":
         assert standing(context) == ["L0"]
-
-
 
 
 def test_a_sentence_that_does_not_fit_does_not_keep_shorter_ones_out():

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from builders import candidate_of, decision, hits_of, numbered, standing
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, aassemble, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, aassemble, assemble
 from ctxassembly.assembly.arguments import AssemblyCall, Services
 from ctxassembly.assembly.pipeline import assemble_flow
 from ctxassembly.assembly.selection.compress import MAX_TEXTS, SENTENCE_TOKENS, ExtractionResult, extract_relevant
@@ -368,39 +368,6 @@ def test_where_all_is_irrelevant_all_stay_and_a_note_says_so():
     assert len(prompts) == 2
     assert context.text == flowing(never, chunks, 60, compress="extractive", rank_by="rank")[0].text
     assert context.trace.notes == ("compress: the model finds nothing relevant in any chunk, all stay",)
-
-
-def test_what_was_let_go_before_does_not_count_as_relevant():
-    """The long one is all that there is above the floor."""
-    config = AssemblyConfig(
-        max_tokens=29, encoding=words, format="minimal", compress="llm", rank_by="rank", relevance_floor=0.5
-    )
-    call = AssemblyCall([Hit(LONG, 0.9), Hit(SHORT, 0.1)], config, QUERY)
-    flow = assemble_flow(call, Services(can_compress=True), lambda: 0.0)
-    (prompt,) = next(flow).prompts
-    assert prompt.endswith(LONG.text)
-    with pytest.raises(StopIteration) as end:
-        flow.send(["IRRELEVANT"])
-    context = end.value.value
-    assert {each.chunk_id: each.reason for each in context.trace.decisions} == {
-        "long": "extractive",
-        "short": "below the relevance floor",
-    }
-    assert context.trace.notes == ("compress: the model finds nothing relevant in any chunk, all stay",)
-
-
-def test_a_hit_below_the_floor_does_not_come_back_into_the_room_that_the_model_made():
-    def answer(limit: int, **options: Any) -> Context:
-        hits = [Hit(LONG, 0.9), Hit(SHORT, 0.1)]
-        config = AssemblyConfig(
-            max_tokens=limit, encoding=words, format="minimal", compress="llm", rank_by="rank", **options
-        )
-        return assemble(hits, config, query=QUERY, llm=lambda prompt: "The visit takes thirty minutes.")
-
-    assert standing(answer(29, relevance_floor=0.5)) == ["long"]
-    assert standing(answer(29)) == ["long", "short"]
-
-
 
 
 @pytest.mark.parametrize(
