@@ -279,7 +279,6 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "window": draw(st.integers(0, 3)),
         "max_tokens": draw(st.integers(1, 40) | st.integers(1, 400) | st.just(8000)),
         "max_characters": draw(st.sampled_from([None, None, None, 60, 300, 2_000]) | st.integers(1, 600)),
-        "max_chunk_tokens": draw(st.sampled_from([None, None, 1, 12, 40])),
         "compress": draw(st.sampled_from(["none", "extractive", "llm"])),
         "encoding": draw(st.sampled_from(ENCODINGS)),
         "candidate_window": draw(st.sampled_from([None, None, 0, 2, 16])),

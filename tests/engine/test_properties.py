@@ -239,7 +239,7 @@ def test_a_supplement_is_one_block_of_its_own_at_its_end_within_its_cap(case: Re
 @given(retrievals())
 def test_while_everything_fits_nothing_gives_way_and_nothing_is_compressed(case: Retrieval):
     roomy = effective(case.options | {"max_tokens": 10**6, "max_characters": None, "fill": True})
-    calm = {"compress": "none", "max_chunk_tokens": None}
+    calm = {"compress": "none"}
     context = assembled(replace(case, options=roomy))
     assert context.text == assembled(replace(case, options=roomy | calm)).text
     assert context.trace.shortened == ()
@@ -250,7 +250,7 @@ def test_while_everything_fits_nothing_gives_way_and_nothing_is_compressed(case:
 @given(retrievals())
 def test_where_hits_are_passed_through_the_budget_alone_decides(case: Retrieval):
     through = case.options | {"enabled": False}
-    calm = {"compress": "none", "max_chunk_tokens": None}
+    calm = {"compress": "none"}
     context = assembled(replace(case, options=through))
     assert context.text == assembled(replace(case, options=effective(through | calm | {"fill": True}))).text
 
@@ -328,7 +328,7 @@ def test_a_document_retrieved_whole_stands_once_and_in_order(whole: list[str], s
 def test_an_item_is_dropped_only_if_it_does_not_fit_beside_everything_ranked_above_it(case: Retrieval, limit: int):
     """The fill once more, each try an assembly of its own in an unlimited budget."""
     options = case.options | {"enabled": True, "granularity": "chunk", "dedup": "none"}
-    options |= {"overflow": "skip", "max_chunk_tokens": None}
+    options |= {"overflow": "skip"}
     options = effective(options | {"compress": "none", "max_characters": None, "rank_by": "rank"})
     hits = [Hit(_placed_alone(hit.chunk)) for hit in case.hits]
     context = assemble(hits, AssemblyConfig(**options | {"max_tokens": limit}))

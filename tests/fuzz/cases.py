@@ -127,7 +127,6 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "encoding": ENCODINGS,
     "min_relevance": (0.2, 0, 0.3, 0.5, 1),
     "fill": (False, False, True),
-    "max_chunk_tokens": (None, 1, 12, 40, 2**63 - 1),
     "near_threshold": (0.9, 0.3, 1, 5e-324),
     "semantic_threshold": (0.92, 0.5, 1, 5e-324),
     "min_overlap_chars": (20, 0, 3),

@@ -17,7 +17,7 @@ from langchain_classic.chains import create_history_aware_retriever, create_retr
 from langchain_classic.chains.combine_documents import create_stuff_documents_chain
 from langchain_classic.chains.combine_documents.reduce import split_list_of_docs
 from langchain_classic.retrievers import ContextualCompressionRetriever, MergerRetriever, MultiVectorRetriever
-from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline, EmbeddingsFilter
+from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListLLM
@@ -354,17 +354,6 @@ DIFFERENCES: dict[str, tuple[Callable[[], Any], Any, Callable[[], Any], Any, str
         lambda: len(characters(100, [Document("foo " * 100)]).text) <= 100,
         True,
         "the best hit always stands, cut at a sentence, a word or a character, and marked",
-    ),
-    "what is not like the query, where there is room for all": (
-        lambda: len(
-            EmbeddingsFilter(embeddings=Kinds(), similarity_threshold=0.5).compress_documents(
-                [Document(text) for text in FOOD], "What did I say of food?"
-            )
-        ),
-        2,
-        lambda: len(scored(FOOD, max_tokens=1_000).invoke("What did I say of food?")),
-        3,
-        "a floor counts only under pressure: while everything fits, nothing is dropped",
     ),
 }
 

@@ -47,7 +47,7 @@ def second_line(prompt: str) -> str:
     [
         AssemblyConfig(window=0, max_tokens=70, compress="extractive"),
         AssemblyConfig(window=0, max_tokens=70, compress="llm"),
-        AssemblyConfig(max_characters=200, max_chunk_tokens=10),
+        AssemblyConfig(max_characters=200),
         *BY_USE.values(),
         *PUBLISHED.values(),
         AssemblyConfig(),

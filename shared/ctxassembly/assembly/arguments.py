@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ctxassembly.assembly.call import System
 
 _DISABLED_SETTINGS: dict[str, Any] = {
-    "max_chunk_tokens": None,
     "compress": "none",
 }
 """Settings of a disabled assembly: hits are only passed through, and the budget alone decides."""

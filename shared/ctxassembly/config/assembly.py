@@ -177,8 +177,8 @@ class AssemblyConfig:
     rule: documents are dropped from the tail. With each of them, the best item is cut at a sentence rather than left
     out. "auto" uses sentences where `min_relevance` decides, and where the budget does, larger units the more of the
     text fits: passages if four fifths of everything fetched fits, chunks if a third does, otherwise sentences; it also
-    uses sentences if one chunk takes more than a fifth of the budget. Without a query, or with `overflow`, `compress`
-    or `max_chunk_tokens` set, "auto" is "chunk", but cuts a hit at a sentence before a lower-ranked one takes its
+    uses sentences if one chunk takes more than a fifth of the budget. Without a query, or with `overflow` or `compress`
+    set, "auto" is "chunk", but cuts a hit at a sentence before a lower-ranked one takes its
     place. Measured with filled budgets and 20 hits: at 500 tokens .891 of the evidence with "auto", .802 with
     "passage", .797 with "chunk"; at 8,000 tokens .958, .939 and .958."""
     rank_by: RankBy = "query"
@@ -199,10 +199,6 @@ class AssemblyConfig:
     """The action at the first item that doesn't fit: "skip" skips it and continues, "stop" stops, "truncate" cuts it at
     a sentence and stops. Documents are never skipped. By chunks and at 2,000 tokens all three find .80 of the evidence,
     "stop" with 1,836 tokens, the others with 1,950."""
-    max_chunk_tokens: Annotated[int, Range(1)] | None = None
-    """The maximum tokens of one chunk, at least 1, if not everything fits: longer chunks are cut, or by `compress`
-    reduced to their best sentences, as many as fit, or to a model's excerpt. None sets no limit; 2,000 is the published
-    value. Measured on three sets at 2,000 tokens: 200 leaves .590 of the evidence, None .793."""
     compress: Compress = "none"
     """The method to shorten a chunk that doesn't fit whole. "extractive" keeps the sentences that answer the query
     best, as many as fit; "llm" has a language model choose them first. All kept text is verbatim: a model's answer that
@@ -390,8 +386,8 @@ class AssemblyConfig:
             return "sentence" if is_query_aware else "chunk"
         if self.granularity != "auto":
             return self.granularity
-        # These three settings apply to chunks only.
-        has_chunk_settings = self.overflow == "skip" and self.compress == "none" and self.max_chunk_tokens is None
+        # These two settings apply to chunks only.
+        has_chunk_settings = self.overflow == "skip" and self.compress == "none"
         return "sentence" if is_query_aware and has_chunk_settings else "chunk"
 
     def is_query_aware(self, query: str | None) -> bool:

@@ -475,5 +475,5 @@ def _assembly_changes(config: AssemblyConfig) -> Changes:
             {"min_relevance": config.min_relevance / 2},
             filled,
         ],
-        "over budget": [{"max_characters": None}, {"max_chunk_tokens": None}, {"granularity": "auto"}, roomier],
+        "over budget": [{"max_characters": None}, {"granularity": "auto"}, roomier],
     }

@@ -37,7 +37,6 @@ CONFIGS = {
     "by chunks": AssemblyConfig(max_tokens=700, granularity="chunk"),
     "by documents": AssemblyConfig(max_tokens=700, granularity="document"),
     "compressed": AssemblyConfig(max_tokens=700, compress="extractive"),
-    "cut": AssemblyConfig(max_tokens=700, max_chunk_tokens=50),
     "a cap": AssemblyConfig(max_tokens=700, min_relevance=0.5),
 }
 

@@ -99,10 +99,7 @@ EXTRACTIVE = {"compress": "extractive"}
     [
         ("kept whole", 12, EXTRACTIVE, "kept", "hit", None),
         ("cut to what fits", 9, {"rank_by": "rank"}, "cut", "budget", 8),
-        ("cut to max_chunk_tokens", 11, {"max_chunk_tokens": 5}, "cut", "max_chunk_tokens", 4),
-        ("to its best sentences, too", 11, {"max_chunk_tokens": 5, **EXTRACTIVE}, "cut", "max_chunk_tokens", 4),
         ("compressed", 11, EXTRACTIVE, "compressed", "extractive", 8),
-        ("cut and then compressed", 7, {"max_chunk_tokens": 9, **EXTRACTIVE}, "compressed", "extractive", 4),
     ],
 )
 def test_what_stands_in_part(rule: str, limit: int, options: Any, outcome: str, reason: str, after: int | None):

@@ -26,7 +26,7 @@ class Selection:
 
     layout: Layout
     candidates: tuple[Candidate, ...]
-    """All candidates in their order, as they were offered; some shortened to `max_chunk_tokens`."""
+    """All candidates in their order, as they were offered."""
     supplement: RenderedSupplement
     exclusions: Mapping[int, Exclusion] = field(default_factory=dict)
     shortened: Mapping[int, Candidate] = field(default_factory=dict)

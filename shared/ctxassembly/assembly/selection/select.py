@@ -1,7 +1,7 @@
 """Selection: from all usable candidates to the ones in the context, as a pipe of steps from value to value.
 
 1. What must be kept whole comes first, then everything in the window if that fits.
-2. Otherwise long candidates are shortened (`prefilter.py`), and they fill the room by relevance to the query
+2. Otherwise they fill the room by relevance to the query
    (`by_relevance.py`, sentences in `knapsack.py`), or by rank without one (`fill.py`). What doesn't fit may be
    shortened (`shorten.py`). If a language model compresses, it reads what doesn't fit (`compress.py`), and the room is
    filled again.
@@ -26,8 +26,8 @@ from ctxassembly.assembly.selection.best_first import divide_by_relevance
 from ctxassembly.assembly.selection.by_relevance import exceeds_by_estimate, fill_by_relevance
 from ctxassembly.assembly.selection.compress import extract_relevant
 from ctxassembly.assembly.selection.fill import fill
-from ctxassembly.assembly.selection.prefilter import limit_length, limit_lengths, place_required
 from ctxassembly.assembly.selection.repeated_sentences import remove_repeated
+from ctxassembly.assembly.selection.required import place_required
 from ctxassembly.assembly.selection.result import FillResult, Selection
 from ctxassembly.assembly.selection.shorten import SentenceRanker, ShortenPolicy, sentence_ranker, shorten_with_header
 from ctxassembly.assembly.selection.table_heads import add_table_heads
@@ -162,11 +162,9 @@ def _fill_budget(empty: Selection, relevance: Relevance) -> Selection:
     if not config.has_competing_candidates(relevance.query):  # of what is outside only headers of tables are used
         outside = {own.key: Exclusion(OUTSIDE_WINDOW, 0) for own in others if own.distance > config.window}
         others = in_window
-    limited = limit_lengths(layout, others, _compression_ranker(relevance, with_others=True))
     undecided = replace(
         empty,
         layout=layout,
-        candidates=tuple([limited.get(candidate.key, candidate) for candidate in candidates]),
         exclusions={**cut_neighbors, **outside},
         notes=tuple(not_whole_notes),
         relevance=relevance.sentences.relevance() if relevance.decides else {},
@@ -229,8 +227,8 @@ def _with_result(selection: Selection, result: FillResult, relevance: Relevance)
     return replace(selection, layout=result.layout, exclusions=exclusions, shortened=shortened)
 
 
-def _compression_ranker(relevance: Relevance, *, with_others: bool = False) -> SentenceRanker | None:
-    return None if relevance.config.compress == "none" else sentence_ranker(relevance, with_others=with_others)
+def _compression_ranker(relevance: Relevance) -> SentenceRanker | None:
+    return None if relevance.config.compress == "none" else sentence_ranker(relevance)
 
 
 def _compress_and_fill(
@@ -238,13 +236,10 @@ def _compress_and_fill(
 ) -> Generator[CompressTexts, Sequence[Any], Selection]:
     """Have a language model read what doesn't fit whole, and select again without what it found irrelevant.
 
-    Its excerpts are used for candidates over `max_chunk_tokens`, which it reads whole. Others are replaced only if they
-    don't fit whole, now that there may be more room.
+    Candidates are replaced by its excerpts only if they don't fit whole, now that there may be more room.
     """
     config = relevance.config
-    limited_keys = {own.key for own in selection.candidates if own.shortened_by == "max_chunk_tokens"}
-    limited_inside = limited_keys - selection.exclusions.keys()
-    deferred_keys = selection.over_budget_keys | selection.shortened.keys() | limited_inside
+    deferred_keys = selection.over_budget_keys | selection.shortened.keys()
     deferred = [candidate for candidate in relevance.candidates if candidate.key in deferred_keys]
     if not deferred:
         return selection
@@ -252,11 +247,7 @@ def _compress_and_fill(
     max_tokens = min(config.token_limit, (config.max_characters or math.inf) / TYPICAL_CHARS_PER_TOKEN)
     free_tokens = int(max_tokens - sum(map(selection.layout.text_tokens, whole)))
     extraction = yield from extract_relevant(deferred, free_tokens, relevance.query, config, log.notes)
-    excerpts = _limit_excerpts(selection.layout, extraction.forms, relevance)
-    candidates = tuple(
-        excerpts.get(candidate.key, candidate) if candidate.key in limited_keys else candidate
-        for candidate in selection.candidates
-    )
+    candidates = selection.candidates
     layout, cut_neighbors, _ = place_required(selection.layout.cleared(), candidates, relevance.required_keys)
     exclusions = {key: found for key, found in selection.exclusions.items() if found.reason != OVER_BUDGET}
     notes = selection.notes
@@ -269,16 +260,7 @@ def _compress_and_fill(
     undecided = replace(
         selection, layout=layout, candidates=candidates, exclusions=exclusions, shortened={}, notes=notes
     )
-    return _fill_with_undecided(undecided, relevance, excerpts)
-
-
-def _limit_excerpts(layout: Layout, excerpts: Mapping[int, Candidate], relevance: Relevance) -> dict[int, Candidate]:
-    """Return the model's `excerpts` with at most `max_chunk_tokens` each."""
-    limit, rank = relevance.config.max_chunk_tokens, _compression_ranker(relevance, with_others=True)
-    return {
-        key: excerpt if limit is None else limit_length(layout, excerpt, limit, rank)
-        for key, excerpt in excerpts.items()
-    }
+    return _fill_with_undecided(undecided, relevance, extraction.forms)
 
 
 def _select_best_alone(selection: Selection, log: TraceRecorder) -> Selection:

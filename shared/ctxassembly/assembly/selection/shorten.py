@@ -215,11 +215,10 @@ MAX_FACTS = 5
 """Maximum number of numbers and names that count: tables are full of them."""
 
 
-def sentence_ranker(relevance: Relevance, *, with_others: bool = False) -> SentenceRanker:
+def sentence_ranker(relevance: Relevance) -> SentenceRanker:
     """Return a function that maps candidates of `relevance` to their sentences, best for its query first.
 
-    Sentences without a word of the query come last if `with_others`; otherwise they are left out, unless none has any.
-    Ties keep their order. Nothing is scored before the function is first called.
+    Sentences without a word of the query are left out, unless none has any. Ties keep their order. Nothing is scored before the function is first called.
     """
 
     @cache
@@ -250,7 +249,7 @@ def sentence_ranker(relevance: Relevance, *, with_others: bool = False) -> Sente
             for candidate in candidates
             for sentence in candidate_sentences(candidate, keeps_entries=True)
         ]
-        useful = [] if with_others else [ranked for ranked in scored_sentences if ranked[1]]
+        useful = [ranked for ranked in scored_sentences if ranked[1]]
         return [
             sentence
             for _, _, sentence in sorted(useful or scored_sentences, key=lambda ranked: (not ranked[1], -ranked[0]))

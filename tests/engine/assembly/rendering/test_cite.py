@@ -280,12 +280,6 @@ def test_of_overlapping_chunks_each_character_has_one_owner(
     assert owned == [(name, " ".join(SAID[first:last])) for name, first, last in owners]
 
 
-def test_both_shortened_share_a_sentence():
-    context = shortened([FIRST, SECOND], 19, "three six", max_chunk_tokens=10)
-    assert context.text == f"{SAID[2]} {SAID[3]} [...] {SAID[5]}"
-    assert [(each.chunk_id, each.chunk_span[0]) for each in context.provenance] == [("a", 46), ("b", 73)]
-
-
 @pytest.mark.parametrize(
     ("cite", "texts"),
     [
@@ -305,16 +299,6 @@ def test_what_stands_in_part_is_cited_and_flagged(cite: str, texts: list[str]):
     for citation, text in zip(context.citations, texts, strict=True):
         assert context.text[slice(*citation.span)] == text.removesuffix(" [...]")
     assert context.trace.shortened == (part,)
-
-
-def test_a_label_of_a_chunk_marks_where_another_has_its_sentences():
-    """The middle of the later chunk belongs to the earlier one, which is shortened around it."""
-    outer, inner = overlapping(range(6), range(1, 4))
-    context = shortened([outer, inner], 29, "one three six", cite="chunk", max_chunk_tokens=15)
-    assert [block.text for block in context.blocks] == [
-        f"{SAID[0]} [...] {SAID[2]} [...] {SAID[5]}",
-        f"{SAID[1]} [...] {SAID[3]}",
-    ]
 
 
 def test_a_snippet_is_the_beginning_of_what_stands():

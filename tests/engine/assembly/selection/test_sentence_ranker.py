@@ -36,13 +36,6 @@ def ranked(query: str | None, *lines: str) -> list[str]:
     return [sentence.text.strip() for sentence in ranking(query, one)([one])]
 
 
-def test_where_there_is_room_for_others_they_come_last():
-    one = candidate("a", "The cellar of 1850 is shut.\nThe garden is open.\nThe hall is shut.")
-    best = sentence_ranker(relevance([one], "garden"), with_others=True)([one])
-    assert best[0].text.strip() == "The garden is open."
-    assert len(best) == 3
-
-
 PLAIN = "The garden is open to all who like it."
 
 

@@ -1,4 +1,4 @@
-"""What is decided before relevance: chunks that must be kept whole come first, and long ones are shortened."""
+"""What is decided before relevance: chunks that must be kept whole come first."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.selection.shorten import SentenceRanker, fit_excerpt, longest_prefix, truncate
 from ctxassembly.data.candidates import OVER_BUDGET, Candidate, Exclusion
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN
 
 
 class PlacedRequired(NamedTuple):
@@ -46,33 +44,3 @@ def place_required(layout: Layout, candidates: Sequence[Candidate], required_key
         else:
             exclusions[candidate.key] = Exclusion(OVER_BUDGET, layout.text_tokens(candidate))
     return PlacedRequired(layout, exclusions, notes)
-
-
-def limit_lengths(
-    layout: Layout, candidates: Sequence[Candidate], rank_sentences: SentenceRanker | None
-) -> dict[int, Candidate]:
-    """Return `candidates` by key, those with more than `max_chunk_tokens` shortened to that, if not all of them fit.
-
-    They keep their best sentences if `rank_sentences` is given, else their beginning.
-    """
-    limit = layout.config.max_chunk_tokens
-    if limit is None or layout.fits(candidates):
-        return {}
-    return {candidate.key: limit_length(layout, candidate, limit, rank_sentences) for candidate in candidates}
-
-
-def limit_length(layout: Layout, candidate: Candidate, limit: int, rank_sentences: SentenceRanker | None) -> Candidate:
-    """Return `candidate` with at most `limit` tokens of its text, or unchanged if not even a character fits."""
-    if layout.text_tokens(candidate) <= limit:
-        return candidate
-    reason = candidate.shortened_by or "max_chunk_tokens"
-    ranked = rank_sentences([candidate]) if rank_sentences else ()
-    if best := fit_excerpt(ranked, lambda some: layout.text_tokens(some[0]) <= limit):
-        return best[0]._replace(shortened_by=reason)
-
-    def truncated(end: int) -> Candidate:
-        return truncate(candidate, end, reason)
-
-    text = candidate.text[: limit * MAX_CHARS_PER_TOKEN]
-    end = longest_prefix(text, len(text) - len(text.lstrip()), lambda end: layout.text_tokens(truncated(end)) <= limit)
-    return truncated(end) if end else candidate
