@@ -28,8 +28,6 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "dedup_sentences=False": {"dedup_sentences": False},
     "header_keys of two lines": {"header_keys": ("title", "set")},
     'granularity="chunk"': CHUNKS,
-    'chunk, overflow="stop"': {**CHUNKS, "overflow": "stop"},
-    'chunk, overflow="truncate"': {**CHUNKS, "overflow": "truncate"},
     'chunk, rank_by="rank"': {**CHUNKS, "rank_by": "rank"},
     'chunk, compress="extractive"': {**CHUNKS, "compress": "extractive"},
 }

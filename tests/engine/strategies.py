@@ -262,7 +262,7 @@ def effective(options: dict[str, Any]) -> dict[str, Any]:
     if not by_query:
         idle |= {"min_relevance", "candidate_window"}
     elif grain == "sentence":
-        idle |= {"overflow", "compress"}
+        idle |= {"compress"}
     if grain == "document":
         idle |= {"min_relevance", "candidate_window"}
     if grain == "passage":
@@ -286,7 +286,6 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "rank_by": draw(st.sampled_from(["query", "query", "rank"])),
         "min_relevance": draw(st.sampled_from([0.2, 0, 0.5, 1])),
         "fill": draw(st.booleans()),
-        "overflow": draw(st.sampled_from(["skip", "skip", "stop", "truncate"])),
         "dedup": draw(st.sampled_from(["exact", "none", "near", "semantic"])),
         "near_threshold": draw(st.sampled_from([0.9, 0.9, 0.3, 1])),
         "semantic_threshold": draw(st.sampled_from([0.92, 0.5, 1])),

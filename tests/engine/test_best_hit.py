@@ -42,8 +42,6 @@ def stands_first(context: Context, text: str, limit: int) -> str:
         {"granularity": "passage"},
         {"granularity": "document"},
         {"granularity": "sentence"},
-        {"overflow": "stop"},
-        {"overflow": "truncate"},
         {"rank_by": "rank"},
         {"enabled": False},
     ],
@@ -169,9 +167,9 @@ def drawn(random: Random) -> tuple[list[Hit], dict[str, Any], str | None, Memory
     options: dict[str, Any] = {
         "max_tokens": random.randint(1, 200),
         "format": random.choice(["numbered", "source", "xml", "grouped", "minimal"]),
-        **random.choice([{}, {}, {"overflow": "stop"}, {"overflow": "truncate"}, {"min_relevance": 0.3}]),
+        **random.choice([{}, {}, {"min_relevance": 0.3}]),
     }
-    if options.keys().isdisjoint({"overflow", "min_relevance"}):
+    if "min_relevance" not in options:
         options["granularity"] = random.choice(["auto", "auto", "document", "passage", "chunk", "sentence"])
     own = " ".join(hits[0].chunk.text.split()[:6])
     query = random.choice([None, "When is the rent due?", "Who pays the tax on indigo?", "What about hippos?", own])

@@ -140,9 +140,8 @@ def test_every_form_of_citation_is_read(answer: str, labels: str):
     assert resolved.unknown == ()
 
 
-@pytest.mark.parametrize("overflow", ["skip", "stop", "truncate"])
 @pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
-def test_a_higher_ranked_late_chunk_outlives_a_lower_ranked_early_one(granularity: Any, overflow: Any):
+def test_a_higher_ranked_late_chunk_outlives_a_lower_ranked_early_one(granularity: Any):
     """Onyx, old merge: re-cuts by characters from the end: a top-ranked late chunk vanished, an early one stayed."""
     early, late = words_of("A", 0), words_of("A", 9)
     config = AssemblyConfig(
@@ -150,7 +149,6 @@ def test_a_higher_ranked_late_chunk_outlives_a_lower_ranked_early_one(granularit
         encoding=len,
         format="minimal",
         granularity=granularity,
-        overflow=overflow,
         window=0,
     )
     assert assemble(hits_of([late, early], 0.9, 0.1), config).text == late.text

@@ -97,7 +97,6 @@ METADATA: dict[str, tuple[Any, ...]] = {
 _CHOICES: dict[str, Any] = {
     "granularity": settings.Granularity,
     "rank_by": settings.RankBy,
-    "overflow": settings.Overflow,
     "dedup": settings.Dedup,
     "prefer_version": settings.PreferVersion,
     "compress": settings.Compress,

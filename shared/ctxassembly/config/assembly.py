@@ -47,7 +47,6 @@ PUBLISHED_RULES = (
 
 Granularity = Literal["document", "passage", "chunk", "sentence", "auto"]
 RankBy = Literal["query", "rank"]
-Overflow = Literal["skip", "stop", "truncate"]
 Order = Literal["auto", "documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
 Cite = Literal["document", "passage", "chunk"]
 Dedup = Literal["exact", "near", "semantic", "none"]
@@ -172,12 +171,12 @@ class AssemblyConfig:
     cl100k_base, o200k_base and o200k_harmony several times as fast, with the same results."""
     granularity: Granularity = "auto"
     """The unit that is kept or dropped if not everything fits. "sentence" packs the sentences that answer the query
-    best into contiguous passages; `overflow` and `compress` then have no effect. "chunk" and "passage" (a hit and its
+    best into contiguous passages; `compress` then has no effect. "chunk" and "passage" (a hit and its
     adjacent chunks) fill the budget by relevance, or without a query by rank, hits first. "document" is the published
     rule: documents are dropped from the tail. With each of them, the best item is cut at a sentence rather than left
     out. "auto" uses sentences where `min_relevance` decides, and where the budget does, larger units the more of the
     text fits: passages if four fifths of everything fetched fits, chunks if a third does, otherwise sentences; it also
-    uses sentences if one chunk takes more than a fifth of the budget. Without a query, or with `overflow` or `compress`
+    uses sentences if one chunk takes more than a fifth of the budget. Without a query, or with `compress`
     set, "auto" is "chunk", but cuts a hit at a sentence before a lower-ranked one takes its
     place. Measured with filled budgets and 20 hits: at 500 tokens .891 of the evidence with "auto", .802 with
     "passage", .797 with "chunk"; at 8,000 tokens .958, .939 and .958."""
@@ -195,10 +194,6 @@ class AssemblyConfig:
     fill: bool = False
     """Whether to fill the budget. True adds text of any relevance as long as it fits, for summaries and for questions
     that need every detail. Without a query the budget is always filled."""
-    overflow: Overflow = "skip"
-    """The action at the first item that doesn't fit: "skip" skips it and continues, "stop" stops, "truncate" cuts it at
-    a sentence and stops. Documents are never skipped. By chunks and at 2,000 tokens all three find .80 of the evidence,
-    "stop" with 1,836 tokens, the others with 1,950."""
     compress: Compress = "none"
     """The method to shorten a chunk that doesn't fit whole. "extractive" keeps the sentences that answer the query
     best, as many as fit; "llm" has a language model choose them first. All kept text is verbatim: a model's answer that
@@ -386,9 +381,8 @@ class AssemblyConfig:
             return "sentence" if is_query_aware else "chunk"
         if self.granularity != "auto":
             return self.granularity
-        # These two settings apply to chunks only.
-        has_chunk_settings = self.overflow == "skip" and self.compress == "none"
-        return "sentence" if is_query_aware and has_chunk_settings else "chunk"
+        # Compression applies to chunks only.
+        return "sentence" if is_query_aware and self.compress == "none" else "chunk"
 
     def is_query_aware(self, query: str | None) -> bool:
         """Return True if relevance uses the words of `query`, and not rank alone."""
@@ -397,7 +391,7 @@ class AssemblyConfig:
     @property
     def may_shorten_hits(self) -> bool:
         """True if a hit that doesn't fit whole is shortened before a lower-ranked one takes its place."""
-        return self.enabled and self.overflow == "skip" and self.granularity in ("auto", "sentence")
+        return self.enabled and self.granularity in ("auto", "sentence")
 
     def has_competing_candidates(self, query: str | None) -> bool:
         """Return True if chunks compete individually by `query`, so that more than the window is fetched."""
@@ -419,7 +413,6 @@ class AssemblyConfig:
 
 
 _WITHOUT_EFFECT = (
-    ("sentence", "overflow", "skip", "granularity='chunk'"),
     ("sentence", "compress", "none", "granularity='chunk'"),
     ("document", "min_relevance", DEFAULT_MIN_RELEVANCE, "granularity='auto'"),
     ("document", "candidate_window", None, "window=3, or granularity='auto'"),

@@ -35,7 +35,6 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("candidate_window", "an integer from 0 to 16, or None", [-1, 17, 3.0, True]),
         ("min_relevance", "a number from 0 to 1", [-0.1, 1.1, "0.5", float("nan"), True, None]),
         ("fill", "True or False", ["yes", 1, None]),
-        ("overflow", "one of 'skip', 'stop', 'truncate'", ["cut", None]),
         ("compress", "one of 'none', 'extractive', 'llm'", ["LLM", None, True]),
         ("dedup", "one of 'exact', 'near', 'semantic', 'none'", ["fuzzy", None, True]),
         ("repeat", "one of 'never', 'always'", ["once", None, True]),
@@ -189,7 +188,6 @@ def test_zones_that_leave_nothing_name_what_they_take():
 @pytest.mark.parametrize(
     ("others", "parameter", "value"),
     [
-        ({"granularity": "sentence"}, "overflow", "truncate"),
         ({"granularity": "sentence"}, "compress", "llm"),
         ({"granularity": "document"}, "min_relevance", 0.5),
         ({"granularity": "document"}, "candidate_window", 3),
@@ -213,8 +211,8 @@ def test_a_filled_budget_has_no_minimum_relevance():
         assert AssemblyConfig(**others, fill=True).fill
 
 
-def test_by_rank_sentences_are_chunks_which_are_cut_and_compressed():
-    AssemblyConfig(granularity="sentence", rank_by="rank", overflow="truncate", compress="extractive")
+def test_by_rank_sentences_are_chunks_which_are_compressed():
+    AssemblyConfig(granularity="sentence", rank_by="rank", compress="extractive")
 
 
 def test_help_explains_every_setting():

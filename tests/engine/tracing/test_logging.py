@@ -9,7 +9,7 @@ from ctxassembly import AssemblyConfig, Chunk, aassemble, assemble
 from strategies import words
 
 HITS = hits_of([words_of("A", 0), words_of("A", 0), Chunk("b\n1", "B", "word " * 200 + "end."), words_of("C", 0)])
-CONFIG = AssemblyConfig(max_tokens=60, encoding=words, granularity="chunk", overflow="stop")
+CONFIG = AssemblyConfig(max_tokens=60, encoding=words, granularity="chunk")
 
 
 async def test_a_line_a_call_says_what_was_left_out_and_why(caplog: pytest.LogCaptureFixture):
@@ -17,7 +17,7 @@ async def test_a_line_a_call_says_what_was_left_out_and_why(caplog: pytest.LogCa
     context = assemble(HITS, CONFIG)
     await aassemble(HITS, CONFIG)
     (line, again) = caplog.messages
-    assert line == again == f"{context.trace.summary} (left out: 2 budget)"
+    assert line == again == f"{context.trace.summary} (left out: 1 budget)"
     assert {record.levelname for record in caplog.records} == {"INFO"}
     caplog.clear()
     assemble(HITS[:1])

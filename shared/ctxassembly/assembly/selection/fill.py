@@ -2,9 +2,9 @@
 
 Items are tried best first, and each one is rendered and counted as part of the context. With granularity `document`,
 filling ends at the first item that doesn't fit, so documents are dropped from the end. With `passage` and `chunk`, an
-item is dropped only if it doesn't fit next to everything ranked above it, and filling continues unless `overflow` ends
-it. If the best passage doesn't fit at all, its chunks are tried. The best candidate is never replaced by a lesser one:
-if it doesn't fit whole, it is shortened.
+item is dropped only if it doesn't fit next to everything ranked above it, and filling continues. If the best passage
+doesn't fit at all, its chunks are tried. The best candidate is never replaced by a lesser one: if it doesn't fit whole,
+it is shortened.
 
 Three steps take what fits at one granularity: batches, then all the rest at once, then one item after the other, with
 a part of what doesn't fit (`shorten.py`). If they take nothing, the same is tried with smaller items.
@@ -162,7 +162,7 @@ def _fill_sequentially(
             shortened |= {rest.key: rest for rest in fitted if rest not in item}
         elif layout.is_empty and not only_partial:
             break  # the best item is never replaced by a lesser one: its parts are next
-        only_partial = only_partial or layout.config.overflow != "skip" or granularity == "document"
+        only_partial = only_partial or granularity == "document"
     return FillResult(layout, exclusions, shortened)
 
 

@@ -218,7 +218,8 @@ MAX_FACTS = 5
 def sentence_ranker(relevance: Relevance) -> SentenceRanker:
     """Return a function that maps candidates of `relevance` to their sentences, best for its query first.
 
-    Sentences without a word of the query are left out, unless none has any. Ties keep their order. Nothing is scored before the function is first called.
+    Sentences without a word of the query are left out, unless none has any. Ties keep their order. Nothing is scored
+    before the function is first called.
     """
 
     @cache
@@ -306,7 +307,7 @@ class ShortenPolicy(NamedTuple):
 def shorten_item(layout: Layout, item: Sequence[Candidate], policy: ShortenPolicy) -> Sequence[Candidate]:
     """Return the part of `item` that fits in `layout`; empty if none does or it is too short."""
     fitted, config = _compress_item(layout, item, policy), layout.config
-    if fitted or not (config.overflow == "truncate" or (config.may_shorten_hits and item[0].is_hit)):
+    if fitted or not (config.may_shorten_hits and item[0].is_hit):
         return fitted
     return _truncate_to_fit(layout, item[0])
 
@@ -360,10 +361,10 @@ def _compress_item(layout: Layout, item: Sequence[Candidate], policy: ShortenPol
 
 def _truncate_to_fit(layout: Layout, candidate: Candidate) -> Sequence[Candidate]:
     """Return as many of the candidate's first sentences as fit in `layout`; empty if they say too little."""
-    text, continues = candidate.text, layout.config.overflow == "skip"
+    text = candidate.text
     first_character = truncate(candidate, len(text) - len(text.lstrip()) + 1, "budget")
     free_tokens = layout.max_tokens - layout.token_count
-    if free_tokens < MIN_CUT_TOKENS and continues:
+    if free_tokens < MIN_CUT_TOKENS:
         return ()
     if not layout.might_fit([first_character]):
         return ()  # mostly there is no room even for another header
@@ -384,7 +385,7 @@ def _truncate_to_fit(layout: Layout, candidate: Candidate) -> Sequence[Candidate
         return ()
     fitted = trials[end]
     tokens = layout.text_tokens(fitted[0])
-    # If filling continues, the text must take at least half of what it adds: others may use the room.
-    if continues and tokens * 2 < layout.token_count_with(fitted) - layout.token_count:
+    # The text must take at least half of what it adds: others may use the room.
+    if tokens * 2 < layout.token_count_with(fitted) - layout.token_count:
         return ()
     return fitted

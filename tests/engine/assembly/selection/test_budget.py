@@ -349,36 +349,6 @@ def test_a_chunk_of_ten_megabytes_is_cut_in_reasonable_time():
 LONG = Chunk("L0", "L", "One two three four five. Six seven eight nine ten. Eleven twelve thirteen fourteen.", index=0)
 
 
-@pytest.mark.parametrize(
-    ("rule", "overflow", "limit", "stands"),
-    [
-        ("skip: keep filling", "skip", 26, ["A0", "C0"]),
-        ("stop", "stop", 26, ["A0"]),
-        ("stop: where everything fits nothing ends", "stop", 79, ["A0", "B0", "C0"]),
-    ],
-)
-def test_what_follows_an_item_that_does_not_fit(rule: str, overflow: str, limit: int, stands: list[str]):
-    assert standing(fitted([SMALL, LARGE, LITTLE], limit, overflow=overflow, window=0)) == stands
-
-
-@pytest.mark.parametrize(
-    ("rule", "limit", "text"),
-    [
-        ("truncate at a sentence", 25, "One two three four five. [...]"),
-        ("as much as fits", 27, "One two three four five. Six seven eight nine ten. [...]"),
-        ("whole where it fits", 30, LONG.text),
-        ("not inside a sentence", 21, None),
-    ],
-)
-def test_truncate_cuts_what_does_not_fit_and_ends_there(rule: str, limit: int, text: str | None):
-    context = fitted([SMALL, LONG, LITTLE], limit, overflow="truncate", window=0)
-    assert standing(context) == (["A0"] if text is None else ["A0", "L0"])
-    if text is not None:
-        assert context.blocks[1].text == f"[2] Source: unknown\n{text}"
-        assert decision(context, "L0").outcome == ("kept" if text == LONG.text else "cut")
-        assert decision(context, "L0").tokens is None
-
-
 @pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
 def test_what_fits_altogether_stands_though_a_part_of_it_would_not_beside_the_gap_that_it_leaves(granularity: str):
     sentences = [f"Sentence number {n} of the report is here." for n in range(5)]
@@ -415,25 +385,19 @@ def texts_of(context: Context) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("rule", "overflow", "compress", "limit", "stands", "edge"),
+    ("rule", "compress", "limit", "stands", "edge"),
     [
-        ("skip: its beginning, then keep filling", "skip", "none", 34, ["A0", "L0", "C0"], "Parking is free here."),
-        ("skip: the sentences that answer, then keep filling", "skip", "extractive", 34, ["A0", "L0", "C0"], VISIT),
-        ("stop", "stop", "none", 34, ["A0"], None),
-        ("stop: the sentences that answer are the last", "stop", "extractive", 34, ["A0", "L0"], VISIT),
-        ("truncate: its beginning", "truncate", "none", 34, ["A0", "L0"], "Parking is free here."),
-        ("truncate: the sentences that answer instead", "truncate", "extractive", 34, ["A0", "L0"], VISIT),
-        ("it takes 7 words", "skip", "extractive", 20, ["A0", "L0"], VISIT),
-        ("not 6", "skip", "extractive", 19, ["A0"], None),
-        ("not 6", "truncate", "extractive", 19, ["A0"], None),
-        ("chunks that fit are never compressed", "skip", "extractive", 57, ["A0", "L0", "C0"], EDGE.text),
-        ("while everything fits, nothing is", "stop", "extractive", 57, ["A0", "L0", "C0"], EDGE.text),
+        ("skip: its beginning, then keep filling", "none", 34, ["A0", "L0", "C0"], "Parking is free here."),
+        ("skip: the sentences that answer, then keep filling", "extractive", 34, ["A0", "L0", "C0"], VISIT),
+        ("it takes 7 words", "extractive", 20, ["A0", "L0"], VISIT),
+        ("not 6", "extractive", 19, ["A0"], None),
+        ("chunks that fit are never compressed", "extractive", 57, ["A0", "L0", "C0"], EDGE.text),
     ],
 )
 def test_the_edge_with_and_without_compression(
-    rule: str, overflow: str, compress: str, limit: int, stands: list[str], edge: str | None
+    rule: str, compress: str, limit: int, stands: list[str], edge: str | None
 ):
-    context = compressed([SMALL, EDGE, LITTLE], limit, overflow=overflow, compress=compress)
+    context = compressed([SMALL, EDGE, LITTLE], limit, compress=compress)
     assert standing(context) == stands
     if edge is not None:
         assert texts_of(context)[1] == edge + " [...]" * (not EDGE.text.endswith(edge))
@@ -499,7 +463,6 @@ ALL = len("[1] Source: unknown\n") * 3 + len(SMALL.text) + len(EDGE.text) + len(
         ("everything fits", ALL, {}, ["A0", "L0", "C0"]),
         ("one character too many", ALL - 1, {}, ["A0", "L0"]),
         ("filling goes on", ALL - len(EDGE.text) - 22, {}, ["A0", "C0"]),
-        ("stop", ALL - len(EDGE.text) - 22, {"overflow": "stop"}, ["A0"]),
         ("whole documents are dropped from the tail", ALL - 1, {"granularity": "document"}, ["A0", "L0"]),
         ("compressed into the room left", ALL - len(EDGE.text) + 21, {"compress": "extractive"}, ["A0", "L0", "C0"]),
         ("one character less", ALL - len(EDGE.text) + 20, {"compress": "extractive"}, ["A0", "L0"]),
@@ -541,10 +504,11 @@ def test_the_tries_are_few_where_characters_decide(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(Layout, "fits", counted)
     chunks = [Chunk(f"{n}", f"D{n}", numbered(f"{n}.", 20)) for n in range(1_000)]
-    context = characters(chunks, 9_000, max_tokens=10**6, overflow="stop", encoding=words)
+    context = characters(chunks, 9_000, max_tokens=10**6, encoding=words)
     assert 40 < len(context.citations) < 60
-    assert len(tries) < 25
-    assert sum(tries) < 3_000
+    several = [number for number in tries if number > 1]
+    assert len(several) < 25
+    assert sum(several) < 3_000
 
 
 @pytest.mark.parametrize("options", [{}, {"cite": "chunk", "order": "relevance"}])

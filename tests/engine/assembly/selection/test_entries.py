@@ -38,7 +38,6 @@ def test_entries(rule: str, text: str, expected: list[str]):
     ("options", "query"),
     [
         ({}, None),
-        ({"granularity": "chunk", "overflow": "truncate"}, None),
         ({"granularity": "chunk", "compress": "extractive"}, "When is Dr. C Jansen there?"),
         ({}, "When is Dr. C Jansen there?"),
     ],

@@ -164,7 +164,6 @@ def test_without_a_window_nothing_is_fetched_at_all():
     [
         ("sentences if there is a query", {}, QUERY, "cut"),
         ("chunks without one, and a hit that doesn't fit whole is cut", {}, None, "cut"),
-        ("chunks where something else is said of what doesn't fit", {"overflow": "stop"}, QUERY, "cut"),
         ("such as compression", {"compress": "extractive"}, QUERY, "compressed"),
     ],
 )
