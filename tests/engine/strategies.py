@@ -263,8 +263,6 @@ def effective(options: dict[str, Any]) -> dict[str, Any]:
         idle |= {"min_relevance", "candidate_window"}
     elif grain == "sentence":
         idle |= {"compress"}
-    if grain == "document":
-        idle |= {"min_relevance", "candidate_window"}
     if grain == "passage":
         idle |= {"candidate_window"}
     if options.get("fill"):
@@ -282,7 +280,7 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "compress": draw(st.sampled_from(["none", "extractive", "llm"])),
         "encoding": draw(st.sampled_from(ENCODINGS)),
         "candidate_window": draw(st.sampled_from([None, None, 0, 2, 16])),
-        "granularity": draw(st.sampled_from(["document", "passage", "chunk", "sentence", "sentence", "auto"])),
+        "granularity": draw(st.sampled_from(["passage", "chunk", "sentence", "sentence", "auto"])),
         "rank_by": draw(st.sampled_from(["query", "query", "rank"])),
         "min_relevance": draw(st.sampled_from([0.2, 0, 0.5, 1])),
         "fill": draw(st.booleans()),

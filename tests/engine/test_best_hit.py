@@ -40,7 +40,6 @@ def stands_first(context: Context, text: str, limit: int) -> str:
         {},
         {"granularity": "chunk"},
         {"granularity": "passage"},
-        {"granularity": "document"},
         {"granularity": "sentence"},
         {"rank_by": "rank"},
         {"enabled": False},
@@ -170,7 +169,7 @@ def drawn(random: Random) -> tuple[list[Hit], dict[str, Any], str | None, Memory
         **random.choice([{}, {}, {"min_relevance": 0.3}]),
     }
     if "min_relevance" not in options:
-        options["granularity"] = random.choice(["auto", "auto", "document", "passage", "chunk", "sentence"])
+        options["granularity"] = random.choice(["auto", "auto", "passage", "chunk", "sentence"])
     own = " ".join(hits[0].chunk.text.split()[:6])
     query = random.choice([None, "When is the rent due?", "Who pays the tax on indigo?", "What about hippos?", own])
     return hits, options, query, random.choice([None, MemoryStore(chunks)])

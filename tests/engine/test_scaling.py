@@ -105,7 +105,7 @@ def test_many_that_are_sure_not_to_fit_are_not_rendered_to_find_that_out(documen
 
 
 @pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
-@pytest.mark.parametrize("granularity", ["chunk", "passage", "document"])
+@pytest.mark.parametrize("granularity", ["chunk", "passage"])
 def test_whatever_is_cited_and_kept_whole(granularity: str, cite: str):
     config = AssemblyConfig(max_tokens=1_500, granularity=granularity, cite=cite)  # type: ignore[arg-type]
     assert growth(rows(100, 1, "indexed"), rows(2_000, 1, "indexed"), config, QUESTION) <= 2 * MOST

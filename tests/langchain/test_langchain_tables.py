@@ -30,7 +30,7 @@ def context_for(dish: int, config: AssemblyConfig) -> str:
 
 
 @pytest.mark.parametrize("dish", [9, 20, 60])
-@pytest.mark.parametrize("granularity", ["auto", "sentence", "chunk", "passage", "document"])
+@pytest.mark.parametrize("granularity", ["auto", "sentence", "chunk", "passage"])
 def test_rows_of_a_later_chunk_have_the_header(granularity: Granularity, dish: int) -> None:
     text = context_for(dish, AssemblyConfig(granularity=granularity, max_tokens=400, format="minimal"))
     assert DISHES[dish] in text

@@ -53,7 +53,7 @@ def second_line(prompt: str) -> str:
         AssemblyConfig(),
         AssemblyConfig(format="xml", cite="passage", window=2),
         AssemblyConfig(format="minimal", max_tokens=60),
-        AssemblyConfig(language="nl", granularity="document", max_tokens=120),
+        AssemblyConfig(language="nl", granularity="passage", max_tokens=120),
         AssemblyConfig(format="source", cite="chunk", order="edges"),
         AssemblyConfig(format="grouped", order="reverse", supplement_threshold=0.1),
         AssemblyConfig(enabled=False),

@@ -45,7 +45,7 @@ PUBLISHED_RULES = (
 """The names of the published rules in `ctxassembly.presets`."""
 
 
-Granularity = Literal["document", "passage", "chunk", "sentence", "auto"]
+Granularity = Literal["passage", "chunk", "sentence", "auto"]
 RankBy = Literal["query", "rank"]
 Order = Literal["auto", "documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
 Cite = Literal["document", "passage", "chunk"]
@@ -171,15 +171,14 @@ class AssemblyConfig:
     cl100k_base, o200k_base and o200k_harmony several times as fast, with the same results."""
     granularity: Granularity = "auto"
     """The unit that is kept or dropped if not everything fits. "sentence" packs the sentences that answer the query
-    best into contiguous passages; `compress` then has no effect. "chunk" and "passage" (a hit and its
-    adjacent chunks) fill the budget by relevance, or without a query by rank, hits first. "document" is the published
-    rule: documents are dropped from the tail. With each of them, the best item is cut at a sentence rather than left
-    out. "auto" uses sentences where `min_relevance` decides, and where the budget does, larger units the more of the
-    text fits: passages if four fifths of everything fetched fits, chunks if a third does, otherwise sentences; it also
-    uses sentences if one chunk takes more than a fifth of the budget. Without a query, or with `compress`
-    set, "auto" is "chunk", but cuts a hit at a sentence before a lower-ranked one takes its
-    place. Measured with filled budgets and 20 hits: at 500 tokens .891 of the evidence with "auto", .802 with
-    "passage", .797 with "chunk"; at 8,000 tokens .958, .939 and .958."""
+    best into contiguous passages; `compress` then has no effect. "chunk" and "passage" (a hit and its adjacent chunks)
+    fill the budget by relevance, or without a query by rank, hits first. With both, the best item is cut at a sentence
+    rather than left out. "auto" uses sentences where `min_relevance` decides, and where the budget does, larger units
+    the more of the text fits: passages if four fifths of everything fetched fits, chunks if a third does, otherwise
+    sentences; it also uses sentences if one chunk takes more than a fifth of the budget. Without a query, or with
+    `compress` set, "auto" is "chunk", but cuts a hit at a sentence before a lower-ranked one takes its place. Measured
+    with filled budgets and 20 hits: at 500 tokens .891 of the evidence with "auto", .802 with "passage", .797 with
+    "chunk"; at 8,000 tokens .958, .939 and .958."""
     rank_by: RankBy = "query"
     """The basis of relevance: "query" combines rank with the words of the query; "rank" uses rank alone, as published
     rules do. Measured at 1,000 tokens with 20 hits: .926 of the evidence with "query", .754 with "rank"."""
@@ -211,7 +210,7 @@ class AssemblyConfig:
     dedup_sentences: bool = True
     """Whether to remove repeated sentences. True removes sentences from a passage if a better-ranked passage contains
     them, too: consecutive sentences of 100 characters or more. `[...]` marks the gap, and the trace names the chunk
-    that contains the sentences. Tables, lists, code, headings, whole documents and chunks marked `keep_whole` are left
+    that contains the sentences. Tables, lists, code, headings and chunks marked `keep_whole` are left
     unchanged. No effect with `dedup="none"`. On public sets, which have few copies, it finds .818 of the evidence at
     2,000 tokens, as False does."""
     repeat: Repeat = "never"
@@ -252,7 +251,7 @@ class AssemblyConfig:
     least 2,000 tokens, a context of more than about 1,000 has four parts: the best sentences (125 tokens), the best
     chunk, the next best chunks (1,000 tokens with the best one) and the rest. A document has a label in each part in
     which any of its text is. With cite="chunk" no chunk is divided: the best one comes first, then the next best ones,
-    then the rest. Without a query, with rank_by="rank" and with granularity="document" it is the same as "documents".
+    then the rest. Without a query and with rank_by="rank" it is the same as "documents".
     Measured at 4,000 tokens: the first 500 have the whole evidence for .59 of the questions, versus .16 with
     "documents"."""
     format: (
@@ -395,7 +394,7 @@ class AssemblyConfig:
 
     def has_competing_candidates(self, query: str | None) -> bool:
         """Return True if chunks compete individually by `query`, so that more than the window is fetched."""
-        return self.is_query_aware(query) and self.effective_granularity(query) not in ("document", "passage")
+        return self.is_query_aware(query) and self.effective_granularity(query) != "passage"
 
     def fetch_window(self, query: str | None) -> int:
         """Return the number of chunks to fetch on each side of a hit."""
@@ -414,8 +413,6 @@ class AssemblyConfig:
 
 _WITHOUT_EFFECT = (
     ("sentence", "compress", "none", "granularity='chunk'"),
-    ("document", "min_relevance", DEFAULT_MIN_RELEVANCE, "granularity='auto'"),
-    ("document", "candidate_window", None, "window=3, or granularity='auto'"),
     ("passage", "candidate_window", None, "window=3, or granularity='auto'"),
     ("rank", "min_relevance", DEFAULT_MIN_RELEVANCE, "rank_by='query'"),
     ("rank", "candidate_window", None, "window=3, or rank_by='query'"),

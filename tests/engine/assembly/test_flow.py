@@ -140,7 +140,7 @@ def test_disabled_strips_no_overlap():
     assert all(chunk.text.strip() in context.text for chunk in chunks)
 
 
-@pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
+@pytest.mark.parametrize("granularity", ["passage", "chunk"])
 def test_disabled_keeps_to_the_budget(granularity: str):
     chunks = [Chunk(name, name, f"{name} " * n) for name, n in (("a", 10), ("b", 50), ("c", 10))]
     config = AssemblyConfig(enabled=False, max_tokens=30, encoding=words, granularity=granularity)

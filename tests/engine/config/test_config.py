@@ -30,7 +30,7 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("max_tokens", "an integer of at least 1, or a TokenBudget", [0, -8000, 8000.0, "8000", None, True]),
         ("max_characters", "an integer of at least 1, or None", [0, -1, 24_000.0, "24000", True]),
         ("encoding", "the name of a tiktoken encoding or a function str -> int", ["", None, 7]),
-        ("granularity", "one of 'document', 'passage', 'chunk', 'sentence', 'auto'", ["page", "Chunk", None, 1]),
+        ("granularity", "one of 'passage', 'chunk', 'sentence', 'auto'", ["page", "Chunk", None, 1]),
         ("rank_by", "one of 'query', 'rank'", ["score", None]),
         ("candidate_window", "an integer from 0 to 16, or None", [-1, 17, 3.0, True]),
         ("min_relevance", "a number from 0 to 1", [-0.1, 1.1, "0.5", float("nan"), True, None]),
@@ -84,7 +84,7 @@ def test_the_table_above_has_every_parameter():
         ("compress", ["none", "extractive", "llm"]),
         ("min_overlap_chars", [0, 20]),
         ("max_overlap_chars", [None, 21, 350]),
-        ("granularity", ["document", "passage", "chunk", "sentence", "auto"]),
+        ("granularity", ["passage", "chunk", "sentence", "auto"]),
         ("rank_by", ["query", "rank"]),
         ("candidate_window", [None, 0, 16]),
         ("min_relevance", [0, 0.5, 1]),
@@ -189,8 +189,6 @@ def test_zones_that_leave_nothing_name_what_they_take():
     ("others", "parameter", "value"),
     [
         ({"granularity": "sentence"}, "compress", "llm"),
-        ({"granularity": "document"}, "min_relevance", 0.5),
-        ({"granularity": "document"}, "candidate_window", 3),
         ({"granularity": "passage"}, "candidate_window", 0),
         ({"rank_by": "rank"}, "min_relevance", 0),
         ({"rank_by": "rank"}, "candidate_window", 3),
@@ -207,7 +205,7 @@ def test_what_has_no_effect_beside_another_setting_is_an_error(others: dict[str,
 def test_a_filled_budget_has_no_minimum_relevance():
     with pytest.raises(ConfigError, match=r"^min_relevance=0\.5 has no effect with fill=True, .*: remove one of them$"):
         AssemblyConfig(fill=True, min_relevance=0.5)
-    for others in ({}, {"rank_by": "rank"}, {"granularity": "document"}, {"enabled": False}):
+    for others in ({}, {"rank_by": "rank"}, {"enabled": False}):
         assert AssemblyConfig(**others, fill=True).fill
 
 

@@ -153,7 +153,7 @@ def test_a_document_that_expansion_splits_in_two_has_two_labels_reserved():
     labels.reserve = lambda count, least: reserved.append(count) or reserve(count, least)  # type: ignore[method-assign, assignment]
     hits = [Hit(Chunk("B0", "B", "Drink water.", 0)), Hit(Chunk("B1", "B", "Eat nothing.", 1))]
     store = MemoryStore([hits[1].chunk, Chunk("B3", "B", "Come early.", 3)])
-    config = AssemblyConfig(granularity="document", order="documents")
+    config = AssemblyConfig(granularity="passage", order="documents")
     context = assemble(hits, config, store=store, conversation=conversation)
     assert [each.document_id for each in context.citations] == ["B (2)", "B"]
     assert reserved == [2]

@@ -35,7 +35,6 @@ CONFIGS = {
     "default": AssemblyConfig(max_tokens=700),
     "by rank": AssemblyConfig(max_tokens=700, rank_by="rank"),
     "by chunks": AssemblyConfig(max_tokens=700, granularity="chunk"),
-    "by documents": AssemblyConfig(max_tokens=700, granularity="document"),
     "compressed": AssemblyConfig(max_tokens=700, compress="extractive"),
     "a cap": AssemblyConfig(max_tokens=700, min_relevance=0.5),
 }

@@ -58,7 +58,7 @@ def test_words_are_found_in_any_form(rule: str, query: str, text: str, expected:
     assert TermQuery(query).find_terms(text) == expected
 
 
-@pytest.mark.parametrize("options", [{}, {"granularity": "document"}, {"rank_by": "rank"}, {"max_tokens": 40}])
+@pytest.mark.parametrize("options", [{}, {"rank_by": "rank"}, {"max_tokens": 40}])
 def test_a_decision_tells_the_words_of_the_query_that_its_chunk_has(options: dict[str, Any]):
     context = searched(**options)
     found = {each.chunk_id: each.matches for each in context.trace.decisions}

@@ -55,7 +55,6 @@ def test_stop_below_leaves_out_exactly_what_is_worth_less():
     [
         (None, {"max_tokens": 70}),
         (QUERY, {"max_tokens": 70, "rank_by": "rank"}),
-        (QUERY, {"max_tokens": 70, "granularity": "document"}),
         (QUERY, {"max_tokens": 8_000}),
         (QUERY, {"max_tokens": 70, "enabled": False}),
     ],

@@ -40,7 +40,7 @@ class Relevance:
     @cached_property
     def decides(self) -> bool:
         """True if the words of the query decide when not everything fits, and not the rank alone."""
-        return self.config.granularity != "document" and self.config.is_query_aware(self.query)
+        return self.config.is_query_aware(self.query)
 
     @cached_property
     def granularity(self) -> Granularity:

@@ -1,10 +1,8 @@
-"""Filling of the budget with documents, passages or chunks.
+"""Filling of the budget with passages or chunks.
 
-Items are tried best first, and each one is rendered and counted as part of the context. With granularity `document`,
-filling ends at the first item that doesn't fit, so documents are dropped from the end. With `passage` and `chunk`, an
-item is dropped only if it doesn't fit next to everything ranked above it, and filling continues. If the best passage
-doesn't fit at all, its chunks are tried. The best candidate is never replaced by a lesser one: if it doesn't fit whole,
-it is shortened.
+Items are tried best first, and each one is rendered and counted as part of the context. An item is dropped only if it
+doesn't fit next to everything ranked above it, and filling continues. If the best passage doesn't fit at all, its
+chunks are tried. The best candidate is never replaced by a lesser one: if it doesn't fit whole, it is shortened.
 
 Three steps take what fits at one granularity: batches, then all the rest at once, then one item after the other, with
 a part of what doesn't fit (`shorten.py`). If they take nothing, the same is tried with smaller items.
@@ -61,7 +59,6 @@ MAX_GAP_TOKENS = 4
 """Maximum number of tokens of a gap marker, line breaks included."""
 
 _FALLBACK_GRANULARITIES: dict[Granularity, tuple[Granularity, ...]] = {
-    "document": ("document", "passage", "chunk"),
     "passage": ("passage", "chunk"),
     "chunk": ("chunk",),
 }
@@ -72,21 +69,18 @@ def fill(
 ) -> FillResult:
     """Add what fits of `candidates`, which are best first, hits before neighbors.
 
-    If not even the first item fits, its parts are tried: the passages of a document, then its chunks; the chunks of a
-    passage; the best sentences of the best chunk, else its beginning. If that needs a shorter header, nothing is added:
-    see `shorten_with_header`.
+    If not even the first item fits, its parts are tried: the chunks of a passage; the best sentences of the
+    best chunk, else its beginning. If that needs a shorter header, nothing is added: see `shorten_with_header`.
     """
     exclusions: dict[int, Exclusion] = {}
     for finer in _FALLBACK_GRANULARITIES[granularity] if candidates else ():
         items = _group_by_granularity(candidates, finer)
-        result = _fill_level(layout, items, finer, policy, cut_first=granularity == "document")
+        result = _fill_level(layout, items, finer, policy)
         exclusions |= result.exclusions
         if result.layout is not layout:  # not its tokens: a guess such as len(text) // 4 finds none in a short text
             selected_keys = {candidate.key for candidate in candidates} - result.exclusions.keys()
             excluded = {key: exclusion for key, exclusion in exclusions.items() if key not in selected_keys}
             return result._replace(exclusions=excluded)
-        if finer == "document":
-            candidates = items[0]
     unplaced = {
         candidate.key: Exclusion(OVER_BUDGET, layout.text_tokens(candidate))
         for candidate in candidates
@@ -96,27 +90,19 @@ def fill(
 
 
 def _fill_level(
-    layout: Layout,
-    items: Sequence[list[Candidate]],
-    granularity: Granularity,
-    policy: ShortenPolicy,
-    *,
-    cut_first: bool,
+    layout: Layout, items: Sequence[list[Candidate]], granularity: Granularity, policy: ShortenPolicy
 ) -> FillResult:
-    """Add what fits of `items`; with `cut_first`, only a part of the first one if it doesn't fit whole."""
+    """Add what fits of `items`."""
     chars_per_token = layout.chars_per_token(items[0][0])
     layout, taken_count = fill_in_batches(layout, items, chars_per_token)
     remaining = [candidate for item in items[taken_count:] for candidate in item]
     if _might_fit_together(layout, remaining) and layout.fits(remaining):
         return FillResult(layout.with_candidates(remaining), {}, {})
-    # The published rule shortens the first document: if its best part doesn't fit, a smaller part of it is tried next,
-    # never a lesser part of the same size.
-    only_partial = cut_first and not taken_count
     queue = items[taken_count:]
-    if granularity == "passage" and not (taken_count or only_partial or policy.rank_sentences):
+    if granularity == "passage" and not (taken_count or policy.rank_sentences):
         # If the best passage were dropped whole, only lesser ones would be included.
         queue = [*([candidate] for candidate in items[0]), *items[1:]]
-    return _fill_sequentially(layout, queue, granularity, policy, chars_per_token, only_partial=only_partial)
+    return _fill_sequentially(layout, queue, policy, chars_per_token)
 
 
 def _might_fit_together(layout: Layout, candidates: Sequence[Candidate]) -> bool:
@@ -127,18 +113,9 @@ def _might_fit_together(layout: Layout, candidates: Sequence[Candidate]) -> bool
 
 
 def _fill_sequentially(
-    layout: Layout,
-    items: Sequence[list[Candidate]],
-    granularity: Granularity,
-    policy: ShortenPolicy,
-    chars_per_token: float,
-    *,
-    only_partial: bool,
+    layout: Layout, items: Sequence[list[Candidate]], policy: ShortenPolicy, chars_per_token: float
 ) -> FillResult:
-    """Add what fits of `items`, or a part of it, one after the other.
-
-    With `only_partial`, no item is added whole; if filling ends at the first that doesn't fit, none after it is.
-    """
+    """Add what fits of `items`, or a part of it, one after the other."""
     exclusions: dict[int, Exclusion] = {}
     shortened: dict[int, Candidate] = {}
     for number, item in enumerate(items):
@@ -146,7 +123,7 @@ def _fill_sequentially(
         if not layout.is_empty and layout.max_tokens - layout.token_count < END_SHARE * layout.max_tokens:
             exclusions |= _exclusions(item, added_tokens, ())
             continue
-        if not only_partial and layout.might_fit(item):
+        if layout.might_fit(item):
             if layout.fits(item):
                 layout = layout.with_candidates(item)
                 continue
@@ -154,15 +131,14 @@ def _fill_sequentially(
         fitted: Sequence[Candidate] = ()
         if layout.is_empty and not number and len(item) == 1:
             fitted = shorten_best(layout, item[0], policy)
-        elif not only_partial:
+        else:
             fitted = shorten_item(layout, item, policy)
         exclusions |= _exclusions(item, added_tokens, {rest.key for rest in fitted})
         if fitted:
             layout = layout.with_candidates(fitted)
             shortened |= {rest.key: rest for rest in fitted if rest not in item}
-        elif layout.is_empty and not only_partial:
+        elif layout.is_empty:
             break  # the best item is never replaced by a lesser one: its parts are next
-        only_partial = only_partial or granularity == "document"
     return FillResult(layout, exclusions, shortened)
 
 
@@ -193,9 +169,7 @@ def _group_by_granularity(candidates: Sequence[Candidate], granularity: Granular
     """Return `candidates` grouped into items of that size, ordered by the first candidate of each."""
     if granularity == "chunk":
         return [[candidate] for candidate in candidates]
-    if granularity == "passage":
-        return group_by_passage(candidates)
-    return _group_by_keys(candidates, [candidate.chunk.document_id for candidate in candidates])
+    return group_by_passage(candidates)
 
 
 def group_by_passage(candidates: Sequence[Candidate]) -> list[list[Candidate]]:

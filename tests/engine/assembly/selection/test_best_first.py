@@ -123,7 +123,12 @@ def test_a_published_order_is_unchanged():
     assert [citation.document_id for citation in context.citations] == ["A", "B"]
 
 
-@pytest.mark.parametrize("config", [replace(SETTINGS, rank_by="rank"), replace(SETTINGS, granularity="document")])
+@pytest.mark.parametrize(
+    "config",
+    [
+        replace(SETTINGS, rank_by="rank"),
+    ],
+)
 def test_without_scores_of_the_query_documents_are_ordered_by_their_best_hit(config: AssemblyConfig):
     assert long_context(config).text == long_context(replace(config, order="documents")).text
 

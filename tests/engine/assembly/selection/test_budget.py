@@ -36,16 +36,6 @@ APART = [worded("A", 0, 10), worded("A", 1, 10), worded("A", 5, 10), worded("B",
 @pytest.mark.parametrize(
     ("rule", "granularity", "chunks", "limit", "stands"),
     [
-        ("everything stands where everything fits", "document", [SMALL, LARGE, LITTLE], 79, ["A0", "B0", "C0"]),
-        (
-            "whole documents are dropped from the tail until it fits",
-            "document",
-            [SMALL, LARGE, LITTLE],
-            78,
-            ["A0", "B0"],
-        ),
-        ("whole documents are dropped from the tail", "document", [SMALL, LARGE, LITTLE], 65, ["A0"]),
-        ("from the tail: what comes after a dropped one goes as well", "document", [SMALL, LARGE, LITTLE], 26, ["A0"]),
         ("filling goes on", "chunk", [SMALL, LARGE, LITTLE], 26, ["A0", "C0"]),
         ("filling goes on", "passage", [SMALL, LARGE, LITTLE], 26, ["A0", "C0"]),
         (
@@ -55,10 +45,6 @@ APART = [worded("A", 0, 10), worded("A", 1, 10), worded("A", 5, 10), worded("B",
             25,
             ["A0"],
         ),
-        ("only the first is cut when even that doesn't fit: passages", "document", APART, 23, ["A0", "A1"]),
-        ("the rest of the first document goes, as do the others", "document", APART, 31, ["A0", "A1"]),
-        ("passages, then chunks", "document", [*APART[:2], LARGE], 22, ["A0"]),
-        ("a lesser passage never stands where the best one has to be cut", "document", APART, 22, ["A0"]),
         ("passages, then chunks", "passage", APART[:2], 22, ["A0"]),
         ("a passage stays whole where it fits", "passage", APART, 31, ["A0", "A1", "B0"]),
         ("of the best passage its chunks, before lesser ones", "passage", [*APART[:2], APART[3]], 22, ["A0", "B0"]),
@@ -90,12 +76,6 @@ B = [worded("B", n, 10) for n in range(9)]
 def test_hits_come_before_neighbors(rule: str, limit: int, stands: list[str]):
     context = fitted([A[4], B[4]], limit, store=[*A, *B], window=2)
     assert standing(context) == stands
-
-
-def test_the_first_document_is_cut_to_its_hits_before_its_neighbors():
-    context = fitted([A[4], B[4]], 23, store=[*A, *B], granularity="document")
-    assert standing(context) == ["A3", "A4"]
-    assert standing(fitted([A[4], B[4]], 22, store=[*A, *B], granularity="document")) == ["A4"]
 
 
 SENTENCES = "One is five words long. Two is five words long. Three is five words long. Four is five words long."
@@ -256,13 +236,6 @@ def test_nothing_is_left_out_where_everything_fits():
     assert (trace.excluded, trace.excluded_tokens, trace.documents_dropped) == ((), 0, 0)
 
 
-def test_the_chunks_of_a_dropped_document_share_its_tokens_exactly():
-    chunks = [SMALL, *(worded("B", n, 7 + n) for n in range(3))]
-    context = fitted(chunks, 20, granularity="document", window=0)
-    assert context.trace.excluded_tokens == 7 + 8 + 9 + HEADER_WORDS
-    assert all((decision(context, f"B{n}").tokens or 0) > 0 for n in range(3))
-
-
 def test_stripped_overlap_costs_nothing():
     """The marginal cost of a chunk is what it adds, not what it holds."""
     text = numbered("w", 60)
@@ -289,7 +262,7 @@ def test_a_token_budget_gives_the_limit():
     assert standing(context) == ["A0"]
 
 
-@pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
+@pytest.mark.parametrize("granularity", ["passage", "chunk"])
 def test_a_text_that_a_counter_finds_free_stands_once(granularity: str):
     """A guess such as len(text) // 4 counts short texts as nothing."""
     chunks = [Chunk("a", "A", "ab", 0), Chunk("b", "A", "x" * 400, 2), Chunk("c", "C", "y" * 400)]
@@ -349,7 +322,7 @@ def test_a_chunk_of_ten_megabytes_is_cut_in_reasonable_time():
 LONG = Chunk("L0", "L", "One two three four five. Six seven eight nine ten. Eleven twelve thirteen fourteen.", index=0)
 
 
-@pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
+@pytest.mark.parametrize("granularity", ["passage", "chunk"])
 def test_what_fits_altogether_stands_though_a_part_of_it_would_not_beside_the_gap_that_it_leaves(granularity: str):
     sentences = [f"Sentence number {n} of the report is here." for n in range(5)]
     stored = [Chunk(f"B{n}", "B", f"{sentences[n]} {sentences[n + 1]}", index=n) for n in range(4)]
@@ -409,12 +382,9 @@ BOTH = f"{VISIT}\nDoors close at seven. [...]"
 @pytest.mark.parametrize(
     ("rule", "granularity", "limit", "texts"),
     [
-        ("the document at the edge in part, the others dropped", "document", 38, [SMALL.text, BOTH]),
         ("the passage at the edge in part, and filling goes on", "passage", 38, [SMALL.text, BOTH, LITTLE.text]),
         ("a chunk after the other", "chunk", 38, [SMALL.text, BOTH, LITTLE.text]),
-        ("the best of its sentences, as many as fit", "document", 24, [SMALL.text, "Doors close at seven. [...]"]),
         ("the best of its sentences, as many as fit", "passage", 24, [SMALL.text, "Doors close at seven. [...]"]),
-        ("a document that fits is whole", "document", 68, [SMALL.text, f"{EDGE.text}\n{NEXT.text}"]),
     ],
 )
 def test_compression_at_each_granularity(rule: str, granularity: str, limit: int, texts: list[str]):
@@ -422,14 +392,12 @@ def test_compression_at_each_granularity(rule: str, granularity: str, limit: int
     assert texts_of(context) == texts
 
 
-@pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
+@pytest.mark.parametrize("granularity", ["passage", "chunk"])
 def test_of_the_best_document_the_best_chunk_is_compressed_before_a_lesser_one_stands(granularity: str):
     far = Chunk("L5", "L", "Doors are wide.", index=5)
     context = compressed([EDGE, far, LITTLE], 12, granularity=granularity)
     assert texts_of(context)[0].startswith(VISIT)
     assert decision(context, "L0").outcome == "compressed"
-    if granularity == "document":
-        assert standing(context) == ["L0"]
 
 
 def test_a_sentence_that_does_not_fit_does_not_keep_shorter_ones_out():
@@ -463,7 +431,6 @@ ALL = len("[1] Source: unknown\n") * 3 + len(SMALL.text) + len(EDGE.text) + len(
         ("everything fits", ALL, {}, ["A0", "L0", "C0"]),
         ("one character too many", ALL - 1, {}, ["A0", "L0"]),
         ("filling goes on", ALL - len(EDGE.text) - 22, {}, ["A0", "C0"]),
-        ("whole documents are dropped from the tail", ALL - 1, {"granularity": "document"}, ["A0", "L0"]),
         ("compressed into the room left", ALL - len(EDGE.text) + 21, {"compress": "extractive"}, ["A0", "L0", "C0"]),
         ("one character less", ALL - len(EDGE.text) + 20, {"compress": "extractive"}, ["A0", "L0"]),
         ("whichever limit is reached first", ALL, {"max_tokens": 13, "encoding": words}, ["A0"]),
@@ -525,18 +492,3 @@ def test_time_to_compress_is_linear_in_the_chunks(options: dict[str, Any]):
 
     assert compressing(200)()
     assert grows_less(compressing, 200, 1_600, 30)
-
-
-def test_of_two_hits_with_one_chunk_the_one_that_stands_in_part_is_told_from_the_other():
-    """Where copies stay, of a document that doesn't fit: what stands in the context is told of the one that does."""
-    first = Chunk("A0", "A", "word word word w", index=0, start=0)
-    last = Chunk(
-        "A5", "A", "e of a log\nword ", index=5, start=55, metadata={"source": "gids.pdf", "page_summary": "s"}
-    )
-    for limit in range(40, 130):
-        config = AssemblyConfig(
-            max_tokens=limit, encoding=len, window=0, dedup="none", granularity="document", compress="extractive"
-        )
-        context = assemble(hits_of([first] * 5 + [last] * 2), config)
-        told = {each.chunk_id for each in context.trace.decisions if each.outcome in ("kept", "cut", "compressed")}
-        assert {chunk_id for passage in context.passages for chunk_id in passage.chunk_ids} <= told

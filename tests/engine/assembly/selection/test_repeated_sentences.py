@@ -130,7 +130,12 @@ def test_what_has_to_stand_whole_loses_nothing():
 
 
 @pytest.mark.parametrize(
-    "options", [{"dedup_sentences": False}, {"dedup": "none"}, {"enabled": False}, {"granularity": "document"}]
+    "options",
+    [
+        {"dedup_sentences": False},
+        {"dedup": "none"},
+        {"enabled": False},
+    ],
 )
 def test_where_duplicates_or_documents_stay_as_they_are_so_do_sentences(options: dict[str, Any]):
     assert once([own_and_shared("south"), own_and_shared("north")], **options).text.count(SHARED) == 2

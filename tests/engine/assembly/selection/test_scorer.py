@@ -114,7 +114,6 @@ def test_it_is_asked_once_and_again_only_for_what_is_new():
         (CONFIG, None),
         (CONFIG, "  "),
         (AssemblyConfig(max_tokens=24, granularity="chunk", rank_by="rank"), QUERY),
-        (AssemblyConfig(max_tokens=24, granularity="document"), QUERY),
         (AssemblyConfig(max_tokens=24, enabled=False), QUERY),
     ],
 )

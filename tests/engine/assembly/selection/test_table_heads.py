@@ -39,7 +39,7 @@ def context_of(
 
 
 @pytest.mark.parametrize("query", [QUERY, None])
-@pytest.mark.parametrize("granularity", ["auto", "sentence", "chunk", "passage", "document"])
+@pytest.mark.parametrize("granularity", ["auto", "sentence", "chunk", "passage"])
 def test_a_chunk_that_begins_inside_a_table_comes_with_the_header(granularity: Granularity, query: str | None):
     context = context_of(replace(SETTINGS, granularity=granularity), 2, 0, query=query)
     assert row(34) in context.text
