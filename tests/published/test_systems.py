@@ -199,7 +199,7 @@ def test_a_flow_that_returns_something_else_is_an_error():
 
 
 def test_neighbors_of_an_adapter_need_a_system_that_has_some():
-    assert ContextAssembler(config=FiveStage(), neighbors="unfiltered").settings.neighbors == "unfiltered"
+    assert ContextAssembler(config=FiveStage(), neighbors="unfiltered").assembly_settings.neighbors == "unfiltered"
     for adapter in (ContextAssembler, ContextAssemblyPostprocessor):
         with pytest.raises(ConfigError, match="Pipeline has no setting 'neighbors'"):
             adapter(config=Pipeline(), neighbors="unfiltered")
