@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, TypedDict
 
+from ctxassembly.assembly.arguments import is_config
+from ctxassembly.assembly.call import System
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
@@ -126,7 +128,7 @@ class AssemblyOptions(TypedDict, total=False):
 
 def compare(
     hits: Sequence[Hit],
-    configs: Sequence[AssemblyConfig],
+    configs: Sequence[AssemblyConfig | System],
     *,
     names: Sequence[str] | None = None,
     evidence: Sequence[Evidence] = (),
@@ -137,7 +139,7 @@ def compare(
     Experimental.
 
     `options` are the arguments of `assemble` besides the configuration. `names` are the names of the
-    configurations, by default the settings in which they differ. `evidence` should be read by the model. A text counts
+    configurations, by default their settings that differ or their class. `evidence` should be read. A text counts
     if a passage has it, whatever its white space, capitals and punctuation. A span of a document counts by the share of
     its characters that the context has.
 
@@ -151,7 +153,7 @@ def compare(
         ConfigError: there is no configuration, or another number of names.
         InputError: a piece of evidence is neither a text nor a span.
     """
-    if not _are_all(AssemblyConfig, configs) or not configs:
+    if not isinstance(configs, Sequence) or isinstance(configs, str) or not configs or not all(map(is_config, configs)):
         raise ConfigError("configs", "one AssemblyConfig or more, in a list", configs)
     if names is not None and not (_are_all(str, names) and len(names) == len(configs)):
         raise ConfigError("names", f"as many as there are configurations, {len(configs)}, each a text", names)
@@ -208,10 +210,17 @@ def _are_all(kind: type, values: object) -> bool:
     return isinstance(values, Sequence) and not isinstance(values, str) and all(isinstance(x, kind) for x in values)
 
 
-def _default_names(configs: Sequence[AssemblyConfig]) -> list[str]:
+def _default_names(configs: Sequence[AssemblyConfig | System]) -> list[str]:
     """Return a name for each of `configs`: its settings that differ, except defaults; numbered if names are equal."""
-    names = [", ".join(_changed_settings(config, configs)) or "default" for config in configs]
+    names = [_name(config, configs) for config in configs]
     return [name if names.count(name) == 1 else f"{number}. {name}" for number, name in enumerate(names, 1)]
+
+
+def _name(config: AssemblyConfig | System, configs: Sequence[AssemblyConfig | System]) -> str:
+    if not isinstance(config, AssemblyConfig):
+        return type(config).__name__
+    others = [other for other in configs if isinstance(other, AssemblyConfig)]
+    return ", ".join(_changed_settings(config, others)) or "default"
 
 
 def _changed_settings(config: AssemblyConfig, configs: Sequence[AssemblyConfig]) -> Iterator[str]:

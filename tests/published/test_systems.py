@@ -27,6 +27,8 @@ from ctxassembly import (
     assemble,
     presets,
 )
+from ctxassembly.batch import assemble_many
+from ctxassembly.comparison import compare
 from ctxassembly.data.trace import StageBegan, StageEnded
 from ctxassembly.published import (
     Bookend,
@@ -295,3 +297,36 @@ def test_exact_holds_with_a_supplement_and_many_chunks(system: Any):
             assert context.token_count == count(context.text) <= 600
         assert context.citations
         assert bool(context.supplement) is (supplement == "A fact." and not isinstance(system, FiveStage))
+
+
+def test_systems_are_compared_and_assemble_many_questions():
+    compared = compare(HITS, [AssemblyConfig(), FiveStage(), Pipeline(), Pipeline(format="numbered"), OnePerFile()])
+    assert [row.name for row in compared.rows] == ["default", "FiveStage", "3. Pipeline", "4. Pipeline", "OnePerFile"]
+    index = MemoryIndex([hit.chunk for hit in HITS])
+    retrieval = RetrievalConfig(strategy="keyword")
+    (row,) = assemble_many(["When do visits begin?"], FiveStage(), index=index, retrieval=retrieval, progress=False)
+    assert row.context.text.startswith("[1] Uit a.pdf:")
+
+
+def test_a_cached_answer_is_not_shared_between_systems():
+    index = MemoryIndex([hit.chunk for hit in HITS])
+    kept: dict[str, str] = {}
+    asked: list[Any] = []
+
+    class Cache:
+        def get(self, key: str) -> str | None:
+            return kept.get(key)
+
+        def set(self, key: str, entry: str) -> None:
+            kept[key] = entry
+
+    def model(request: Any) -> str:
+        asked.append(request)
+        return "At two [1]."
+
+    for system, calls in ((FiveStage(), 1), (FiveStage(), 1), (FiveStage(expand_window=2), 2), (Bookend(), 3)):
+        chain = AnswerChain.from_index(
+            index, model, RetrievalConfig(strategy="keyword"), system, cache=Cache(), cache_scope="all"
+        )
+        chain.answer("When do visits begin?")
+        assert len(asked) == calls

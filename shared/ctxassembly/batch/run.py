@@ -13,13 +13,15 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, cast
 
+from ctxassembly.assembly.arguments import check_config
+from ctxassembly.assembly.call import System
 from ctxassembly.assembly.selection.supplement import supplement_from_retrieval
 from ctxassembly.batch.processes import Workers
 from ctxassembly.batch.rows import BatchFile, BatchRow, BatchSummary, lines_path
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import check_parameters, setting_lines
 from ctxassembly.config.retrieval import RetrievalConfig
-from ctxassembly.data.validation import check_int, check_type
+from ctxassembly.data.validation import check_int
 from ctxassembly.errors import CtxAssemblyError, InputError
 from ctxassembly.evaluate.questions import ID_DIGITS, LabeledQuestion
 from ctxassembly.runtime.assemble import AssemblyServices, assemble, restricted_store
@@ -51,7 +53,7 @@ class _Pipeline:
     retrieval: RetrievalConfig
     search: Mapping[str, Any]
     """Arguments of `retrieve`."""
-    assembly: AssemblyConfig | None
+    assembly: AssemblyConfig | System | None
     """None: retrieval only."""
     services: Mapping[str, Any]
     """Arguments of `assemble`."""
@@ -86,7 +88,7 @@ class _Pipeline:
 
 def assemble_many(
     questions: Iterable[Any],
-    config: AssemblyConfig | None = None,
+    config: AssemblyConfig | System | None = None,
     *,
     index: Any,
     retrieval: RetrievalConfig | None = None,
@@ -135,7 +137,7 @@ def assemble_many(
             question has another form, or `out` has a row of another question, filter or configuration with its id.
         ConfigError: `workers` or `out` is out of range, or the index refuses to be pickled.
     """
-    check_type("config", config, AssemblyConfig)
+    check_config(config)
     of_retrieval = signature(retrieve).parameters.keys() - _OURS
     search = {name: value for name, value in options.items() if name in of_retrieval}
     services = {name: value for name, value in options.items() if name not in search}

@@ -10,6 +10,7 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
+from ctxassembly.assembly.call import System as AssemblySystem
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.blocks import AssembledBlock, block_in
@@ -313,7 +314,9 @@ def _input_keys(chain: Any) -> frozenset[str]:
     return frozenset(definition.get("properties", ()))
 
 
-def assembled(retriever: Any, config: AssemblyConfig | None = None, **options: Any) -> Callable[[str], Context]:
+def assembled(
+    retriever: Any, config: AssemblyConfig | AssemblySystem | None = None, **options: Any
+) -> Callable[[str], Context]:
     """Return a system that assembles what `retriever` finds: to compare configurations over the same retrieval.
 
     >>> from ctxassembly import Chunk

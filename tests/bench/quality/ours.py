@@ -12,7 +12,7 @@ from quality import minilm
 from quality.data import QuestionSet, Span
 from quality.filling import ENCODING, Answer, Case, Fill, Strategy
 
-CONFIGS = {
+CONFIGS: dict[str, AssemblyConfig | FiveStage | Bookend] = {
     "default": AssemblyConfig(),
     "concise": presets.CONCISE,
     "auto": AssemblyConfig(fill=True),

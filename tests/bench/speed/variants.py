@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble, presets
 from ctxassembly.protocols import Store
+from ctxassembly.published import FiveStage
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.tokens.counter import counter_for
 from scenario import BUDGET, ENCODING, PlaceStore, Scenario
@@ -20,7 +21,7 @@ REFERENCE = "reference"
 
 
 class Variant(NamedTuple):
-    config: AssemblyConfig
+    config: AssemblyConfig | FiveStage
     asks: bool = False
 
     def run(self, case: Scenario, budget: int = BUDGET, store: Store | None = None) -> Context:

@@ -46,7 +46,7 @@ def crowded() -> Context:
     badges = {"search_method": "bm25", "keywords": ["a" * 80], "expanded_query": "b " * 60, "source": "c" * 200}
     long = [Chunk(f"{n}" + "i" * 90, f"long{n}", "w" * 900 + f" {n}", metadata=badges) for n in range(9)]
     hits = [*hits_of([*long, *chunks[1:3], chunks[1]], 0.9, 0.8), Hit(long[0], "no number")]
-    config = AssemblyConfig(max_tokens=700, overflow="truncate")
+    config = AssemblyConfig(max_tokens=700, granularity="chunk")
     return assemble(hits, config, query="q" * 300, supplement=Supplement("A fact. " * 5, True))
 
 
