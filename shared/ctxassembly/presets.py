@@ -2,7 +2,7 @@
 
 `AssemblyConfig.for_use("factual_qa")` returns the settings for a use by their lowercase name. All but `CONCISE` keep
 the evidence that the default keeps, or more, and differ in headers and order. The published systems (`PUBLISHED`) are
-those of `ctxassembly.published`, for comparisons and for users who migrate from them: when the budget is tight, they
+instances of the classes in `ctxassembly.published`, for comparisons and for users who migrate from them: when the budget is tight, they
 keep less of the evidence.
 
 >>> from dataclasses import replace

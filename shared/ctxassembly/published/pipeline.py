@@ -129,7 +129,7 @@ class Pipeline(Published):
         return window_of(self.model) - used
 
     def _unique(self, call: Call, hits: Sequence[Candidate]) -> Sequence[Candidate]:
-        """Return `hits` without those of the same hash or beginning, then without those of the same words."""
+        """Return `hits` without copies: by hash or beginning, then by words."""
         if self.dedupe:
             hits = drop_copies(call, hits, self._fingerprint)
         if self.fuzzy is None:
@@ -186,7 +186,7 @@ class Pipeline(Published):
 
 
 def _group(hits: Sequence[Candidate], style: Style) -> list[TextBlock]:
-    """Return a block for each source, by name: those of unknown source first."""
+    """Return a block for each source, by name; chunks of unknown source come first."""
     reader, groups = style.reader(), dict[str, list[Candidate]]()
     for hit in hits:
         groups.setdefault(reader.known_source(hit.chunk), []).append(hit)
