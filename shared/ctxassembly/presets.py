@@ -2,8 +2,8 @@
 
 `AssemblyConfig.for_use("factual_qa")` returns the settings for a use by their lowercase name. All but `CONCISE` keep
 the evidence that the default keeps, or more, and differ in headers and order. The published systems (`PUBLISHED`) are
-instances of the classes in `ctxassembly.published`, for comparisons and for users who migrate from them: when the budget is tight, they
-keep less of the evidence.
+instances of the classes in `ctxassembly.published`, for comparisons and for users who migrate from them: when the
+budget is tight, they keep less of the evidence.
 
 >>> from dataclasses import replace
 >>> replace(FIVE_STAGE, max_tokens=4_000).expand_window
