@@ -123,14 +123,6 @@ def test_no_rest_stands_that_says_less_than_its_header():
     assert standing(context) == ["a"]
 
 
-@pytest.mark.parametrize(("option", "reason"), [])
-def test_a_best_hit_that_a_rule_of_the_callers_lets_go_is_noted(option: dict[str, Any], reason: str):
-    hits = [Hit(PARKING, 0.4), Hit(Chunk("l0", "lease", PROSE), 0.6)]
-    context = assemble(hits, AssemblyConfig(**option))
-    assert not decision(context, "p0").is_in_context
-    assert any("the best hit, 'p0', makes room" in note and reason in note for note in context.trace.notes)
-
-
 WORDS = (
     "lease tenant pays month third council answered tax indigo madder parking free notice fourteen days breach remedy "
     "ends May rent due deposit keys landlord repair boiler winter garden fence visitor insurance claim letter court"

@@ -44,7 +44,7 @@ def colliding(draw: st.DrawFn) -> list[Chunk]:
     colliding(),
     colliding(),
     st.sampled_from(["exact", "near", "none"]),
-    st.sampled_from(["chunk", "sentence", "document"]),
+    st.sampled_from(["chunk", "sentence", "passage"]),
     st.sampled_from(["document", "chunk"]),
 )
 def test_every_text_stands_whatever_else_it_shares(

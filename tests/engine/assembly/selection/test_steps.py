@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from builders import numbered, standing
+from builders import numbered
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, HeaderDetail
@@ -34,15 +34,6 @@ SCORED = [(A, 0.9), (B, 0.2), (C, 0.5), (D, None)]
 
 
 SENTENCES = "One is five words long. Two is five words long. Ask Ann on 1 May."
-
-
-@pytest.mark.parametrize("option", [])
-def test_what_was_let_go_does_not_stand_alone_where_nothing_fits(option: dict[str, Any]):
-    chunks = [(chunk("F", 7), 0.2), (A, 0.9)]
-    context = relieved(chunks, 5, **option)
-    assert standing(context) == ["A0"]
-    assert context.text == numbered("A0.", 4) + " [...]"
-    assert standing(relieved(chunks, 5)) == ["F0"]
 
 
 def test_text_of_twice_the_room_is_not_counted_whole(monkeypatch: pytest.MonkeyPatch):
