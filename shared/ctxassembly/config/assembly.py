@@ -289,9 +289,9 @@ class AssemblyConfig:
     Bare addresses are not changed, nor are search results and the prompts of `compress="llm"`. Snippets and metadata of
     citations match the document, and rerankers, scorers and enrichment read texts as they are stored."""
 
-    # Supplementary text, which is in no chunk. It comes after all documents, takes at most 1,000 tokens, its separator
-    # included, and is cut at a sentence. Documents get at least half of `max_tokens`, and all of it if the best hit
-    # would not fit otherwise.
+    # Supplementary text, which is in no chunk. It comes after all documents, or before them if it asks for that. It
+    # takes at most 1,000 tokens, its separator included, and is cut at a sentence. Documents get at least half of
+    # `max_tokens`, and all of it if the best hit would not fit otherwise.
     supplement_threshold: (
         float | Annotated[Callable[[str | None, float | None], bool], "a function of query and score"] | None
     ) = None

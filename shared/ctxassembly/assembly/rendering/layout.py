@@ -69,7 +69,7 @@ class Trial(NamedTuple):
 class Layout:
     """The selected candidates, grouped by document and in the configured order, and their rendered cost.
 
-    A supplement comes after all of them and is in every count, but in no label.
+    A supplement comes after all of them, or before, and is in every count, but in no label.
     """
 
     typesetter: Typesetter
