@@ -232,26 +232,26 @@ class EmbeddedServerError(CtxAssemblyError):
 
 
 class FilterNotSeenWarning(UserWarning):
-    """The filter of a search can't be seen: neighbors must match their hit's metadata, and answers aren't cached.
+    """A neighbor was left out: there is no filter, and its metadata differ from its hit's. The message names the keys.
 
-    Given once for each object.
-
-    In tests, make it an error, so that no chain goes live without its filter. If every caller may read everything, set
-    `neighbors="unfiltered"`.
+    Given once for each object. In tests, make it an error, so that no chain goes live without its filter. If every
+    caller may read everything, set `neighbors="unfiltered"`.
 
     >>> import warnings
     >>> from langchain_core.documents import Document
     >>> from ctxassembly import Chunk, MemoryStore
     >>> from langchain_ctxassembly import ContextAssembler
-    >>> store = MemoryStore([Chunk("gastro#0", "gastro", "Drink water.", 0), Chunk("gastro#1", "gastro", "Rest.", 1)])
-    >>> found = Document("Rest.", id="gastro#1", metadata={"document_id": "gastro", "chunk_index": 1})
+    >>> theirs = Chunk("gastro#0", "gastro", "Drink water.", 0, metadata={"tenant": "theirs"})
+    >>> store = MemoryStore([theirs, Chunk("gastro#1", "gastro", "Rest.", 1, metadata={"tenant": "ours"})])
+    >>> ours = {"document_id": "gastro", "chunk_index": 1, "tenant": "ours"}
+    >>> found = Document("Rest.", id="gastro#1", metadata=ours)
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", FilterNotSeenWarning)
     ...     try:
     ...         ContextAssembler(store=store).invoke([found])
     ...     except FilterNotSeenWarning as warning:
     ...         print(str(warning).partition(".")[0])
-    The filter of the search can't be seen
+    Adjacent chunks with another 'tenant' than the retrieved chunk are left out
     """
 
 

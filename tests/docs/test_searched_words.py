@@ -31,7 +31,7 @@ CODE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
         ("SSE", ["recipes/streaming.md"]),
         ("EnsembleRetriever", ["start.md", "recipes/no-index.md"]),
         ("BM25Retriever", ["start.md", "recipes/no-index.md", "recipes/tenants.md"]),
-        ("with_retry", ["start.md", "recipes/tenants.md"]),
+        ("with_retry", ["recipes/tenants.md"]),
         ("multi-tenant", ["questions.md", "recipes/tenants.md"]),
         ("access control", ["questions.md"]),
         ("full-text", ["questions.md", "postgres.md"]),

@@ -126,7 +126,8 @@ def test_a_neighbor_that_displaces_a_hit_is_a_neighbor():
     hit = words_of("A", 0, metadata={"updated_at": "2024-01-01"})
     newer = replace(hit, id="newer", index=2, metadata={"updated_at": "2024-01-02"})
     chunks = [hit, words_of("A", 1), newer]
-    context = assemble([Hit(hit)], AssemblyConfig(prefer_version="newest", window=2), store=MemoryStore(chunks))
+    config = AssemblyConfig(prefer_version="newest", window=2, neighbors="unfiltered")
+    context = assemble([Hit(hit)], config, store=MemoryStore(chunks))
     (reading,) = view(context).all(class_="cxa-reading")
     assert {chip.text for chip in reading.all(class_="cxa-chip")} == {"○ 1±1", "○ 1±2"}
     assert reading.all(class_="cxa-hit") == []
