@@ -246,7 +246,7 @@ class RetrievalTrace:
     >>> index = MemoryIndex([Chunk("a", "d", "Ferritin."), Chunk("b", "d", "Ferritin, and iron.")])
     >>> one = RetrievalConfig(strategy="keyword", limit=1)
     >>> print(retrieve("iron or ferritin", one, index=index).trace)
-    keyword_only for iron, or, ferritin: 2 found -> 2 fused -> 1 kept, 1 keyword match, evidence 0.39, 2 round trips
+    keyword_only for iron, or, ferritin: 2 found -> 2 fused -> 1 kept, 2 keyword matches, evidence 0.39, 2 round trips
     """
 
     search_method: SearchMethod

@@ -247,7 +247,7 @@ def enrich(
     ...     return '''{"summary": "On blood tests.", "chunks": [{"chunk": 1, "context": "On the laboratory.",
     ...                "questions": ["When do they test my iron?"]}]}'''
     >>> print(enrich(index, model, progress=lambda done, estimate: done or print(estimate)))
-    documents 1, chunks 1, calls 1, tokens in 359, tokens out at most 890
+    documents 1, chunks 1, calls 1, tokens in 371, tokens out at most 890
     documents 1, chunks 1, failed 0, left 0
     >>> retrieved = retrieve("iron", RetrievalConfig(strategy="keyword"), index=index)
     >>> [(hit.chunk.text, hit.chunk.metadata["page_summary"]) for hit in retrieved.hits]
