@@ -162,6 +162,7 @@ def test_a_document_that_does_not_fit_alone_leaves_nothing():
         ),
         ("scores, if no hit has a similarity", {"supplement_similarity": 0.8}, [(0.72, None)], FACTS, True),
         ("the fused score decides nothing", {"supplement_similarity": 0.8}, [(1.0, None), (0.9, 0.4)], FACTS, True),
+        ("a fused score alone decides nothing", {"supplement_similarity": 0.8}, [(1.0, "fused")], FACTS, True),
         ("None always suppresses", {}, [(0.1, 0.1)], FACTS, False),
         ("never where nothing was retrieved", {}, [], FACTS, True),
         ("never where nothing is scored", {}, [(None, None)], FACTS, True),
@@ -178,7 +179,7 @@ def test_a_document_that_does_not_fit_alone_leaves_nothing():
 )
 def test_the_gate(door: Door, rule: str, settings: dict[str, Any], hits: Any, supplement: Any, is_added: bool):
     found = [
-        Hit(chunk("abc"[n], f"Tekst {n}.", **({} if similarity is None else {"vector_similarity": similarity})), score)
+        Hit(chunk("abc"[n], f"Tekst {n}.", **similarity_of(similarity)), score)
         for n, (score, similarity) in enumerate(hits)
     ]
     context = door(FiveStage(**settings), found, query="Wanneer?", supplement=supplement)
@@ -186,6 +187,11 @@ def test_the_gate(door: Door, rule: str, settings: dict[str, Any], hits: Any, su
     # By score: the test of the best similarity has its hits in this order, too.
     assert context.text == "\n\n".join([*texts, *([BLOCK] if is_added else [])])
     assert any(note.startswith("supplement: suppressed") for note in context.trace.notes) is not is_added
+
+
+def similarity_of(value: float | str | None) -> dict[str, Any]:
+    """The metadata that retrieval writes into a hit."""
+    return {} if value is None else {"fused_score": 1.0} if value == "fused" else {"vector_similarity": value}
 
 
 @pytest.mark.parametrize("options", [{}, {"separator": "--- UIT DE LIJST ---"}])

@@ -11,12 +11,12 @@ from ctxassembly.assembly.adjacency.overlap import longest_border
 from ctxassembly.assembly.call import Call, SystemFlow
 from ctxassembly.assembly.rendering.layout import page_summary
 from ctxassembly.assembly.rendering.text_blocks import Style, TextBlock, best_of
-from ctxassembly.assembly.selection.supplement import Supplement
+from ctxassembly.assembly.selection.supplement import Supplement, best_similarity
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
 from ctxassembly.data.candidates import CONTAINED, Candidate, TextPiece
 from ctxassembly.data.validation import Choice, NonBlank, Range, config_class
 from ctxassembly.errors import ConfigError
-from ctxassembly.published.common import Published, by_score, drop_copies, longest_fitting, number, writer
+from ctxassembly.published.common import Published, by_score, drop_copies, longest_fitting, writer
 from ctxassembly.wording.languages import LANGUAGES, Code
 
 SUMMARY_KEYS = AssemblyConfig().summary_key
@@ -138,9 +138,7 @@ class FiveStage(Published):
 
     def _opens_gate(self, call: Call, supplement: Supplement) -> bool:
         """Return True if the supplement is added: by the best vector similarity, and by the intent."""
-        similarities = [one for hit in call.hits if (one := number(hit, "vector_similarity")) is not None]
-        scores = [hit.score for hit in call.hits if hit.score is not None]
-        best = max(similarities or scores, default=None)
+        best = best_similarity(call.hits)
         if best is None or supplement.force or supplement.intent in self.supplement_intents:
             return True
         is_open = self.supplement_similarity is not None and best < self.supplement_similarity

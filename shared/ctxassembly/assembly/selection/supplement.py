@@ -14,6 +14,7 @@ from ctxassembly.assembly.selection.shorten import bisect_fitting
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, RenderedPart, RenderedSupplement
 from ctxassembly.data.retrieval import FUSED_SCORE_KEY, SIMILARITY_KEY, Retrieved
+from ctxassembly.data.sanitize import sanitize_score
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.sentences import sentence_ends
@@ -140,19 +141,21 @@ def _truncate_to_cap(
     return RenderedSupplement(tuple(parts(end)), (note,), own_lines, is_first=supplement.position == "before")
 
 
-def _best_similarity(hits: Sequence[Candidate]) -> float | None:
-    """Return the best vector similarity of hits that retrieval found, else the best score; None without either.
+def best_similarity(hits: Sequence[Candidate]) -> float | None:
+    """Return the best vector similarity that retrieval wrote into hits, else the best score; None without either.
 
     The best fused score is always 1, so it says nothing.
     """
-    is_fused = any(FUSED_SCORE_KEY in hit.chunk.metadata for hit in hits)
-    values = (hit.chunk.metadata.get(SIMILARITY_KEY) if is_fused else hit.score for hit in hits)
-    return max((value for value in values if isinstance(value, (int, float))), default=None)
+    metadata = [hit.chunk.metadata for hit in hits]
+    similarities = [value for own in metadata if (value := sanitize_score(own.get(SIMILARITY_KEY))[0]) is not None]
+    is_fused = any(FUSED_SCORE_KEY in own for own in metadata)
+    scores = [hit.score for hit in hits if hit.score is not None and not is_fused]
+    return max(similarities or scores, default=None)
 
 
 def _gate_reason(hits: Sequence[Candidate], query: str | None, config: AssemblyConfig) -> str:
     """Return the reason why the gate is closed; "" if it is open. Without scores no threshold is reached."""
-    threshold, best_score = config.supplement_threshold, _best_similarity(hits)
+    threshold, best_score = config.supplement_threshold, best_similarity(hits)
     if callable(threshold):
         return "" if threshold(query, best_score) else "as supplement_threshold decided"
     if threshold is None or best_score is None:
