@@ -322,7 +322,7 @@ DIFFERENCES: dict[str, tuple[Callable[[], Any], Any, Callable[[], Any], Any, str
             .artifact
         ),
         list,
-        lambda: type(tool().invoke(call("x")).artifact),
+        lambda: type(tool().invoke(call("x")).artifact).__base__,
         dict,
         "a strict checkpoint takes plain data without a word, and it has provenance and trace; theirs is documents",
     ),
