@@ -126,7 +126,9 @@ class Call:
                 self.note(f"embeddings: no vectors ({describe_error(error)})")
         vectors = {key: vector for key, vector in given.items() if vector is not None}
         if lacking := len(wanted) - len(vectors):
-            self.note(f"embeddings: {lacking:,} of {len(wanted):,} chunks have no vector, and no copies by meaning")
+            self.note(
+                f"embeddings: {lacking:,} of {len(wanted):,} chunks have no vector: copies of them are not found by meaning"
+            )
         return vectors
 
 

@@ -42,7 +42,7 @@ def to_context(
 ) -> Generator[Request, Any, Context]:
     """Return the context of `blocks`, which it writes in the stage "render"; it is the last line of a flow.
 
-    The limits are for the trace: a system chooses what fits. If the text exceeds `max_tokens`, which happens if a
+    The limits are for the trace: a system chooses what fits. If the text exceeds one of them, which happens if a
     system counts the texts of chunks alone, a note says by how much. `around` are blocks without a label, before
     and after them.
     """
@@ -56,6 +56,9 @@ def to_context(
     if tokens > max_tokens:
         more = f"{tokens - max_tokens:,} tokens more than {max_tokens:,}"
         call.note(f"budget: the text has {more}, which limits the texts of chunks alone")
+    if max_characters is not None and len(cited.text) > max_characters:
+        more = f"{len(cited.text) - max_characters:,} characters more than {max_characters:,}"
+        call.note(f"budget: the text has {more}, which doesn't limit a supplement")
     counts = {"labels": len(blocks), "tokens": tokens, "characters": len(cited.text)}
     yield from call.log.end(len(included), lambda: counts)
     decisions = (*_decisions(call, blocks, shortened, counter), *_decisions_on_empty(call, style))

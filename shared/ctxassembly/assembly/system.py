@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -65,7 +65,10 @@ def system_flow(call: AssemblyCall, services: Services, clock: Callable[[], floa
 
 
 def _run(system: System, call: Call) -> SystemFlow:
-    context = yield from system.flow(call)
+    flow = system.flow(call)
+    if not isinstance(flow, Generator):
+        raise InputError(f"{type(system).__name__}.flow must be a generator function, got {safe_repr(flow)}")
+    context = yield from flow
     if not isinstance(context, Context):
         raise InputError(f"{type(system).__name__}.flow must return a Context, got {safe_repr(context)}")
     return context

@@ -65,6 +65,13 @@ PUBLISHED_NAMES: Mapping[str, str] = {
     "ordering": "order=...",
     "expand_window": "window=...",
     "max_context_chars": "max_characters=...",
+    "relevance_floor": "config=Bookend(relevance_floor=...)",
+    "max_chunk_tokens": "config=Bookend(max_chunk_tokens=...)",
+    "citation_format": "config=Bookend(citation_format=...)",
+    "min_chunk_tokens": "config=Pipeline(min_chunk_tokens=...)",
+    "fuzzy": "config=Pipeline(fuzzy=...)",
+    "supplement_similarity": "config=FiveStage(supplement_similarity=...)",
+    "granularity='document'": "config=FiveStage()",
 }
 """Parameters, and values of parameters, by the names that published systems give them, with what to write here."""
 

@@ -173,9 +173,8 @@ class Bookend(Published):
 
     def _cut(self, hit: Candidate) -> Candidate:
         """Return the beginning of a text that has no sentence short enough."""
-        return truncate(
-            hit, longest_prefix(hit.text, 0, lambda end: self._is_short(hit.text[:end])), "max_chunk_tokens"
-        )
+        end = longest_prefix(hit.text, 0, lambda end: self._is_short(hit.text[:end]))
+        return truncate(hit, max(end, 1), "max_chunk_tokens")  # one character may have more tokens
 
     def _pack(self, hits: Sequence[Candidate]) -> list[Candidate]:
         """Return the hits that fit, best first: one that doesn't is left out, and smaller ones are still tried."""

@@ -32,9 +32,9 @@ class Published:
     """The settings that each published system has besides its own."""
 
     exact: bool = False
-    """What the budget counts. False counts the texts of chunks alone, as published: headers, separators and summaries
-    come on top, and a note in the trace says by how much they exceed it. True counts the rendered text, which then
-    never exceeds it."""
+    """What the budget counts. False counts what the published system counts, mostly the texts of chunks alone: the rest
+    comes on top, and a note in the trace says by how much the text exceeds the budget. True counts the rendered text,
+    which then never exceeds it."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     """The metadata keys that name a document, its source, page, section and so on."""
 

@@ -67,11 +67,13 @@ class FiveStage(Published):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if "\n" in self.supplement_separator or "\n" in self.summary_label:
-            name = "summary_label" if "\n" in self.summary_label else "supplement_separator"
-            raise ConfigError(name, "a text on one line", getattr(self, name))
-        if not isinstance(self.supplement_intents, (tuple, list)):
-            raise ConfigError("supplement_intents", "a tuple of strings", self.supplement_intents)
+        for name in ("supplement_separator", "summary_label"):
+            if len(getattr(self, name).splitlines()) > 1:
+                raise ConfigError(name, "a text on one line", getattr(self, name))
+        intents = self.supplement_intents
+        if not isinstance(intents, (tuple, list)) or not all(isinstance(one, str) for one in intents):
+            raise ConfigError("supplement_intents", "a tuple of strings", intents)
+        object.__setattr__(self, "supplement_intents", tuple(intents))
 
     def flow(self, call: Call) -> SystemFlow:
         """Yield requests, and return the context."""
@@ -85,11 +87,11 @@ class FiveStage(Published):
         def join(documents: Sequence[Document]) -> list[TextBlock]:
             return [self._join(call, style, document) for document in documents]
 
-        def text_of(blocks: Sequence[TextBlock]) -> str:
-            return write(blocks) if self.exact else "\n\n".join(block.text for block in blocks)
+        def tokens_of(blocks: Sequence[TextBlock]) -> int:
+            return self.count(write(blocks)) if self.exact else sum(map(self._chunk_tokens, blocks))
 
         def fit(blocks: Sequence[TextBlock]) -> Sequence[TextBlock]:
-            return longest_fitting(blocks, lambda kept: self.count(text_of(kept)) <= self.max_tokens)
+            return longest_fitting(blocks, lambda kept: tokens_of(kept) <= self.max_tokens)
 
         hits = drop_copies(call, by_score(call.hits), lambda hit: hit.chunk.identity)
         chunks = (yield from call.expand(hits, self.expand_window, self)) if self.enabled else call.hits
@@ -97,6 +99,10 @@ class FiveStage(Published):
         joined = yield from call.stage("join", documents, join)
         blocks = yield from call.stage("budget", joined, fit)
         return (yield from write.context(blocks, max_tokens=self.max_tokens))
+
+    def _chunk_tokens(self, block: TextBlock) -> int:
+        """Return the tokens of the texts of chunks in a block, without what is between them."""
+        return sum(self.count(piece.text) for passage in block.passages for piece in passage)
 
     def _fits(self, text: str) -> bool:
         return not self.exact or self.count(text) <= self.max_tokens

@@ -71,7 +71,8 @@ class Pipeline(Published):
     """The share of common words from which a chunk is a copy of an earlier one, above 0 and at most 1: words in both,
     divided by words in either. None compares no words."""
     compress: bool = False
-    """Whether the chunk that doesn't fit is reduced to the sentences with most words of the query, and not cut."""
+    """Whether the chunk that doesn't fit is reduced to the sentences with most words of the query. It is cut if none of
+    them fits."""
     max_output: Annotated[int, Range(1)] = 1_024
     """The tokens kept for the answer, at least 1."""
     model: str = "mistral"
@@ -83,7 +84,11 @@ class Pipeline(Published):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        window_of(self.model)
+        window = window_of(self.model)
+        if self.max_output + BUFFER_TOKENS >= window:
+            raise ConfigError(
+                "max_output", f"below {window - BUFFER_TOKENS}, in the window of {self.model}", self.max_output
+            )
 
     @classmethod
     def for_use(cls, use: str, **settings: Any) -> Pipeline:
@@ -100,6 +105,8 @@ class Pipeline(Published):
     def flow(self, call: Call) -> SystemFlow:
         """Yield requests, and return the context."""
         limit = self.budget(call.query)
+        if limit <= 0:
+            call.note(f"budget: system prompt, query and answer leave no room, {-limit:,} tokens too many")
         is_grouped = self.format == "grouped"
         has_rule, header_end = self.format in ("numbered", "grouped"), "\n\n" if is_grouped else "\n"
         style = Style(self.format, keys=self.keys, has_rule=has_rule, header_end=header_end)
@@ -157,15 +164,15 @@ class Pipeline(Published):
                 chosen.append(hit)
                 limit -= tokens
             else:
-                if limit > MIN_CUT_FACTOR * self.min_chunk_tokens:
+                if limit > max(MIN_CUT_FACTOR * self.min_chunk_tokens, CUT_TOKENS):
                     shortened = self._shorten(hit, call.query, limit - CUT_TOKENS)
                     chosen += [shortened] if shortened else []
                 break
         return chosen
 
     def _shorten(self, hit: Candidate, query: str | None, max_tokens: int) -> Candidate | None:
-        if self.compress:
-            return best_sentences(hit, query, lambda text: self.count(text) <= max_tokens)
+        if self.compress and (best := best_sentences(hit, query, lambda text: self.count(text) <= max_tokens)):
+            return best
         encoding = load_encoding(ENCODING)
         tokens = encoding.encode(hit.text, disallowed_special=())[:max_tokens]
         return truncate(hit, len(encoding.decode(tokens, errors="ignore")), "budget") if tokens else None
