@@ -127,7 +127,7 @@ class Call:
         vectors = {key: vector for key, vector in given.items() if vector is not None}
         if lacking := len(wanted) - len(vectors):
             self.note(
-                f"embeddings: {lacking:,} of {len(wanted):,} chunks have no vector: copies of them are not found by meaning"
+                f"embeddings: {lacking:,} of {len(wanted):,} chunks have no vector and are not compared by meaning"
             )
         return vectors
 

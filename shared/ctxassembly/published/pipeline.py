@@ -86,9 +86,8 @@ class Pipeline(Published):
         super().__post_init__()
         window = window_of(self.model)
         if self.max_output + BUFFER_TOKENS >= window:
-            raise ConfigError(
-                "max_output", f"below {window - BUFFER_TOKENS}, in the window of {self.model}", self.max_output
-            )
+            allowed = f"below {window - BUFFER_TOKENS}, in the window of {self.model}"
+            raise ConfigError("max_output", allowed, self.max_output)
 
     @classmethod
     def for_use(cls, use: str, **settings: Any) -> Pipeline:
