@@ -105,7 +105,7 @@ class ScoredRetriever(BaseRetriever):
 
 
 DIRECT_RETRIEVERS = (VectorStoreRetriever, ScoredRetriever)
-"""The retrievers whose filter is read: it is a plain setting of theirs."""
+"""The retrievers whose filter is read, as a plain setting. A class derived from one may filter by itself."""
 
 
 def as_scores(numbers: Sequence[Any]) -> list[float] | None:
@@ -133,8 +133,8 @@ def search_channel(
     other retriever gives as many as it was set up for, and is refused a filter: it would not apply it.
     """
     options: dict[str, Any] = {}
-    if isinstance(retriever, DIRECT_RETRIEVERS):
-        options["k"], own = limit, retriever.search_kwargs.get("filter")
+    if type(retriever) in DIRECT_RETRIEVERS:
+        options["k"], own = limit, cast(Any, retriever).search_kwargs.get("filter")
         if is_filter(condition):
             # LangChain would put it in the place of the retriever's own.
             allowed = "without a filter of its own, where a call has another one"
@@ -158,9 +158,9 @@ def search_filter(retriever: Any, arguments: Mapping[str, Any] = MappingProxyTyp
 
     Any other retriever, also one of LangChain's around a vector store's, has none here: the caller has to give it.
     """
-    if not isinstance(retriever, DIRECT_RETRIEVERS):
+    if type(retriever) not in DIRECT_RETRIEVERS:
         return None
-    condition = {**retriever.search_kwargs, **arguments}.get("filter")
+    condition = {**cast(Any, retriever).search_kwargs, **arguments}.get("filter")
     check_size(condition)
     # A copy, since a later change is meant for another call.
     copied = deepcopy(condition) if isinstance(condition, (dict, list)) else condition
@@ -175,7 +175,7 @@ def with_call_filter(retriever: Any, condition: Any) -> dict[str, Any]:
     """
     if condition is None:
         return {}
-    if not isinstance(retriever, DIRECT_RETRIEVERS):
+    if type(retriever) not in DIRECT_RETRIEVERS:
         raise InputError(
             "filter= of a call needs a VectorStoreRetriever or ScoredRetriever directly inside, not "
             f"{type(retriever).__name__}: give the filter to the search in its own way, and to the assembler, "

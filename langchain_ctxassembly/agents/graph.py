@@ -111,8 +111,8 @@ class _Node:
             condition = self._condition()
             search = self._search_request(state, condition)
             retrieved = None if search is None or self.evidence is None else self.evidence.search(search)
-            assembler, search_filter = self._prepare_assembler(state, condition)
-            context = assembler.assemble_context(self._assembler_inputs(state, retrieved), config, search_filter)
+            assembler, filters = self._prepare_assembler(state, condition)
+            context = assembler.assemble_context(self._assembler_inputs(state, retrieved), config, *filters)
         return {self.context_key: context.to_dict()}
 
     async def arun(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
@@ -120,8 +120,8 @@ class _Node:
             condition = self._condition()
             search = self._search_request(state, condition)
             retrieved = None if search is None or self.evidence is None else await self.evidence.asearch(search)
-            assembler, search_filter = self._prepare_assembler(state, condition)
-            context = await assembler.aassemble_context(self._assembler_inputs(state, retrieved), config, search_filter)
+            assembler, filters = self._prepare_assembler(state, condition)
+            context = await assembler.aassemble_context(self._assembler_inputs(state, retrieved), config, *filters)
         return {self.context_key: await run_in_worker(context.to_dict)}
 
     def _condition(self) -> Any:
@@ -138,14 +138,14 @@ class _Node:
         question = Question(query, filter=self.evidence.call_filter(condition))
         return Search(self.query_key, question, Mode(), 1.0, {})
 
-    def _prepare_assembler(self, state: Any, condition: Any) -> tuple[ContextAssembler, SearchFilter | None]:
-        """Return the assembler under the filter of the call, with the conversation in the state."""
+    def _prepare_assembler(
+        self, state: Any, condition: Any
+    ) -> tuple[ContextAssembler, tuple[SearchFilter | None, Any]]:
+        """Return the assembler with the conversation in the state, and the filters of the search and of the call."""
+        assembler, search_filter, call_filter = self.assembler, None, condition
         if self.evidence is not None:
             assembler, search_filter = self.evidence.assembler_and_filter(self.evidence.call_filter(condition))
-        else:
-            assembler, search_filter = self.assembler, None
-            if condition is not None:
-                assembler = assembler.model_copy(update={"filter": condition})
+            call_filter = None  # the search has it
         conversation = conversation_in(
             state,
             assembler.assembly_settings.first_label,
@@ -153,7 +153,7 @@ class _Node:
             evidence=self.documents_key,
             context=self.context_key,
         )
-        return assembler.model_copy(update={"conversation": conversation}), search_filter
+        return assembler.model_copy(update={"conversation": conversation}), (search_filter, call_filter)
 
     def _assembler_inputs(self, state: Any, retrieved: Retrieved | None) -> dict[str, Any]:
         query = self._query(state)

@@ -72,7 +72,7 @@ def test_vectors_come_with_the_hits():
 
 def test_without_vectors_only_exact_copies_go_and_the_trace_says_so(door: Door):
     context = door(Bookend(), FIVE)
-    assert "embeddings: 5 of 5 chunks have no vector and are not compared by meaning" in context.trace.notes
+    assert "embeddings: 5 of 5 chunks without a vector aren't compared by meaning" in context.trace.notes
 
 
 def test_embeddings_that_fail_are_noted(door: Door):

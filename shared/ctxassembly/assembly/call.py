@@ -126,9 +126,7 @@ class Call:
                 self.note(f"embeddings: no vectors ({describe_error(error)})")
         vectors = {key: vector for key, vector in given.items() if vector is not None}
         if lacking := len(wanted) - len(vectors):
-            self.note(
-                f"embeddings: {lacking:,} of {len(wanted):,} chunks have no vector and are not compared by meaning"
-            )
+            self.note(f"embeddings: {lacking:,} of {len(wanted):,} chunks without a vector aren't compared by meaning")
         return vectors
 
 

@@ -21,7 +21,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from ctxassembly.assembly.expansion.varying_keys import VARYING_NUMBERS, VARYING_VALUES
+from ctxassembly.assembly.expansion.varying_keys import (
+    NESTED_NUMBERS,
+    PLACE_CONTAINERS,
+    VARYING_NUMBERS,
+    VARYING_VALUES,
+)
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
@@ -123,12 +128,15 @@ class MetadataAccess:
         """Return whether the values under a key may vary ("free"), vary as numbers ("number"), or are "shared"."""
         kind = "shared"
         if type(key) is str:
-            names, name = {path, key}, normalize_key(key.rpartition(".")[2])
-            if name in VARYING_VALUES or names & self._may_vary:
+            *parents, last = path.removeprefix("@search.").split(".")
+            # The id of a tenant is no id of a chunk: below any other key few names count, or whole paths.
+            is_place = all(normalize_key(parent) in PLACE_CONTAINERS for parent in parents)
+            name, own = normalize_key(last), {path, key} if is_place else {path}
+            if not self._may_vary.isdisjoint((path, key)) or (is_place and name in VARYING_VALUES):
                 kind = "free"
-            elif name in VARYING_NUMBERS or names & self._own_numbers:
+            elif own & self._own_numbers or name in (VARYING_NUMBERS if is_place else NESTED_NUMBERS):
                 kind = "number"
-            elif names & self._own_values:
+            elif own & self._own_values:
                 kind = "free"
         self._kinds[path] = kind
         return kind

@@ -4,7 +4,9 @@ A chunk has to share every other key with its hit to be read as its neighbor. So
 (`tenant`, `category`, `labels`, `segment`, `doc_id`) or tells versions apart (`version`, `updated_at`, `content_hash`)
 must never be added. `AssemblyConfig.varying_keys` adds keys for one assembly.
 
-A name is the last part of a path, in snake case, without underscores around it: `chunkIndex` is `chunk_index`.
+A name is in snake case, without underscores around it: `chunkIndex` is `chunk_index`. It counts at the top of the
+metadata, and inside of `PLACE_CONTAINERS`: `loc.page` is a place, and `tenant.id` is a tenant. Anywhere else only names
+count that can be nothing but a place.
 """
 
 from __future__ import annotations
@@ -48,3 +50,14 @@ VARYING_VALUES = frozenset(
     """.split()  # noqa: SIM905 - a table to be read
 )
 """Names whose values may differ freely."""
+
+PLACE_CONTAINERS = frozenset({"coordinates", "dl_meta", "lines", "loc", "meta", "metadata"})
+"""Keys whose values are mappings of names like these."""
+
+NESTED_NUMBERS = VARYING_NUMBERS - frozenset(
+    """
+    chunk row rows line lines index idx seq seq_num seq_no sequence position pos offset start end length tokens points
+    score similarity distance
+    """.split()  # noqa: SIM905 - a table to be read
+)
+"""Names whose values may differ as numbers below any key: without those that a tenant or an owner may have, too."""

@@ -25,7 +25,7 @@ KEEPS_OUT = """
 NUMBERS = """
     page pages Page pageNumber page_no chunk_index chunkIndex chunk row start_index end-index seq_num line_start
     sentence_idx token_count word_count col_end points score relevance_score split_idx_start _distance heading_level
-    category_depth start_char_idx end_char_idx total_word_count m.page @search.score
+    category_depth start_char_idx end_char_idx total_word_count metadata.page loc.pageNumber @search.score
 """.split()  # noqa: SIM905 - a table to be read
 VALUES = """
     id _id pk uuid chunk_id node_id point_id split_id chunk_hash page_label sheet title Header_1 h2 headings section
@@ -66,8 +66,20 @@ def test_what_tools_write_for_each_chunk_varies_freely(key: str):
         assert is_kept({key: one}, {key: two})
 
 
-def test_a_name_is_the_last_part_of_a_path_in_snake_case():
+@pytest.mark.parametrize("owner", ["tenant", "owner", "org", "m"])
+@pytest.mark.parametrize("name", ["id", "uuid", "section", "index", "title", "score"])
+def test_what_is_below_another_key_is_no_place(owner: str, name: str):
+    """The id of a tenant is no id of a chunk."""
+    assert not is_kept({owner: {name: 1}}, {owner: {name: 2}})
+    assert not is_kept({f"{owner}.{name}": 1}, {f"{owner}.{name}": 2})
+    assert not is_kept({"metadata": {owner: {name: 1}}}, {"metadata": {owner: {name: 2}}})
+    assert is_kept({owner: {name: 1}}, {owner: {name: 2}}, varying_keys=(f"{owner}.{name}",))
+    assert is_kept({owner: {"page": 1}}, {owner: {"page": 2}})
+
+
+def test_a_name_is_in_snake_case_and_counts_in_containers_of_places():
     assert is_kept({"Header 1": "a", "loc": {"pageNumber": 1}}, {"Header 1": "b", "loc": {"pageNumber": 2}})
+    assert is_kept({"metadata.loc.page": 1}, {"metadata.loc.page": 2})
     assert is_kept({"a.b.page": 1}, {"a.b.page": 2})
     assert not is_kept({"page.tenant": 1}, {"page.tenant": 2})
     assert not is_kept({"page": {"tenant": 1}}, {"page": {"tenant": 2}})
