@@ -52,6 +52,11 @@ class ContextRetrieverEvidence:
         return self.assembler.assembly_settings
 
     @property
+    def transform_fetched(self) -> Any:
+        """The function that chunks from a store have to pass."""
+        return self.assembler.transform_fetched
+
+    @property
     def supplement(self) -> SupplementInput:
         """Text that is in no chunk."""
         return self.retriever.supplement
@@ -108,6 +113,11 @@ class GenericRetrieverEvidence:
     def assembly(self) -> AssemblyConfig:
         """The settings of the assembly."""
         return self.assembler.assembly_settings
+
+    @property
+    def transform_fetched(self) -> Any:
+        """The function that chunks from a store have to pass."""
+        return self.assembler.transform_fetched
 
     def call_filter(self, condition: Any) -> Any:
         """Return the filter of a call. The search applies the retriever's own filter in addition.

@@ -42,6 +42,11 @@ class ContextRetrieverEvidence:
         return self.retriever.postprocessor.assembly_settings
 
     @property
+    def transform_fetched(self) -> Any:
+        """The function that chunks from a store have to pass."""
+        return self.retriever.postprocessor.transform_fetched
+
+    @property
     def conversation(self) -> Conversation | None:
         """The conversation that the postprocessor has."""
         return cast(Conversation | None, self.retriever.postprocessor.conversation)
@@ -99,6 +104,11 @@ class GenericRetrieverEvidence:
     def assembly(self) -> AssemblyConfig:
         """The settings of the assembly."""
         return self.postprocessor.assembly_settings
+
+    @property
+    def transform_fetched(self) -> Any:
+        """The function that chunks from a store have to pass."""
+        return self.postprocessor.transform_fetched
 
     @property
     def conversation(self) -> Conversation | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
@@ -326,6 +326,21 @@ async def test_a_chunk_that_was_deleted_is_neither_shown_nor_listed(awaited: boo
     _, found, listed = await run()
     assert found.text == "[1] Source: A.pdf\nIt was written anew."
     assert listed.text == "Nothing that was left out matches."  # it has been read since
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_what_is_read_again_passes_the_transform_of_fetched_chunks(awaited: bool) -> None:
+    def masked(chunks: Any) -> list[Any]:
+        return [replace(one, text=one.text.replace(WORDS[8], "[word]")) for one in chunks if one.id != "A#6"]
+
+    tool = left_out_tool(
+        first_context(), assembler=assembler(window=0).model_copy(update={"transform_fetched": masked})
+    )
+    request = call(document="A").tool_calls[0]
+    message = await tool.ainvoke(request) if awaited else tool.invoke(request)
+    assert shown_ids(Context.from_dict(message.artifact)) == ["A#4", "A#8"]
+    assert "[word]" in message.text
+    assert WORDS[8] not in message.text
 
 
 @pytest.mark.parametrize("awaited", [False, True])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import BaseNode, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
+from ctxassembly import Chunk, InputError, MemoryIndex, RetrievalConfig
 from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine, ContextAssemblyPostprocessor, ContextRetriever
 from llamaindex_samples import Fixed, TextVectorStore, WordEmbedding, scored
 from test_llamaindex_answer_chain import Scripted, following
@@ -129,6 +130,38 @@ def test_without_a_store_that_can_be_asked_nothing_is_read_again_and_a_note_says
     assert "cited last: left out, since there is no store to ask for them by id" in answer.notes
 
 
+def masked(chunks: Sequence[Chunk]) -> list[Chunk]:
+    return [replace(one, text=one.text.replace("tower", "[place]")) for one in chunks]
+
+
+async def amasked(chunks: Sequence[Chunk]) -> list[Chunk]:
+    return masked(chunks)
+
+
+def dropped(chunks: Sequence[Chunk]) -> list[Chunk]:
+    return [one for one in chunks if "tower" not in one.text]
+
+
+@pytest.mark.parametrize("transform", [masked, amasked])
+def test_what_is_read_again_is_masked_as_neighbors_are(transform: Any) -> None:
+    made = found(indexed(BOARD, VISITORS), neighbors="unfiltered", transform_fetched=transform)
+    answer = asyncio.run(made.aanswer("And I?", chat_history=history()))
+    assert "The board parks under the [place]." in answer.context.text
+    assert CITED not in answer.context.text
+
+
+def test_what_a_transform_drops_stays_out_with_a_note(ask: Any) -> None:
+    answer = ask(found(indexed(BOARD, VISITORS), neighbors="unfiltered", transform_fetched=dropped))
+    assert CITED not in answer.context.text
+    assert "cited last: 1 of 1 left out, gone or not to be read in this call" in answer.notes
+
+
+def test_a_transform_that_can_only_be_awaited_is_refused_in_a_sync_call_as_for_neighbors() -> None:
+    made = found(indexed(BOARD, VISITORS), neighbors="unfiltered", transform_fetched=amasked)
+    with pytest.raises(InputError, match="transform_fetched can only be awaited"):
+        made.answer("And I?", chat_history=history())
+
+
 class Unasked(TextVectorStore):
     def get_nodes(self, *given: Any, **named: Any) -> list[BaseNode]:
         raise NotImplementedError("get_nodes not implemented")
@@ -159,3 +192,7 @@ def test_a_context_retriever_asks_its_index_or_the_store_of_its_postprocessor(as
     assert CITED not in ask(answering(retriever(visitors))).context.text
     stored = ContextAssemblyPostprocessor(docstore=indexed(node("board", CHANGED)).docstore)
     assert CHANGED in ask(answering(retriever(ours, visitors, postprocessor=stored))).context.text
+    masking = ContextAssemblyPostprocessor(transform_fetched=masked)
+    text = ask(answering(retriever(ours, visitors, postprocessor=masking))).context.text
+    assert "The board parks under the [place]." in text
+    assert CITED not in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -146,6 +147,16 @@ async def test_nothing_is_shown_as_it_was_kept(wanted: dict[str, str]) -> None:
         assert (await tool.acall(**wanted)).content == "Nothing that was left out matches."
     roles.append(MetadataFilters(filters=[MetadataFilter(key="tenant", value="ours")]))
     assert "valley.pdf" in forbidden.call(**wanted).content
+
+
+async def test_what_is_read_again_passes_the_transform_of_fetched_chunks() -> None:
+    def masked(chunks: Any) -> list[Chunk]:
+        return [replace(one, text="It was masked.") for one in chunks if one.id != "ours-6"]
+
+    tool = own_tool(CONTEXT, transform_fetched=masked)
+    [left_out] = {call.content for call in (tool.call(document="valley"), await tool.acall(document="valley"))}
+    assert left_out.count("It was masked.") == 1
+    assert not any(text in left_out for text in TEXTS)
 
 
 async def test_a_store_that_fails_shows_nothing_and_says_so() -> None:

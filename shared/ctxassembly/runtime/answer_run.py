@@ -3,8 +3,9 @@
 A chain holds `ChainParts` and starts an `AnswerRun` for each call. An adapter's subclass adds what only its framework
 has: a span around each request, and the output in the framework's objects. The requests are answered by a model and by
 a source of evidence, which has `search` and `assemble`, sync or async, and the settings `assembly`. If it has
-`store(filter)`, the store of neighbors under the filter of a call, chunks that were cited before are asked for there;
-`reads_whole_store` is True if the search finds whatever is in that store, and has no filter of its own.
+`store(filter)`, the store of neighbors under the filter of a call, chunks that were cited before are asked for there,
+and pass its `transform_fetched`, as neighbors do; `reads_whole_store` is True if the search finds whatever is in that
+store, and has no filter of its own.
 With a cache it has `settings`, too: all that its evidence depends on but the call, as dataclasses, plain data and
 functions; and in `filters` those that it applies in addition to the filter of the call.
 """
@@ -35,12 +36,15 @@ from ctxassembly.answering.requests import (
     StoredChunks,
 )
 from ctxassembly.assembly.arguments import settings_of
+from ctxassembly.assembly.expansion.admit import admit_chunks
 from ctxassembly.concurrency import await_with_deadline, is_async, run_in_worker, submit, wait_with_deadline
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.requests import FetchChunks
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AnswerCache
+from ctxassembly.runtime.assemble import AssemblyServices
 from ctxassembly.runtime.driver import Port, adrive_stream, drive_stream
 from ctxassembly.safe_repr import safe_repr
 
@@ -106,8 +110,10 @@ class AnswerServices:
         if isinstance(request, Compute):
             return request.function()
         if isinstance(request, FetchCited):
-            store, fetch = self._cited_store(request)
-            return self._stored_chunks(store, fetch.call(request.refs)) if fetch.sync else None
+            if (store := self._cited_store(request)) is None:
+                return None
+            services = AssemblyServices(store, transform_fetched=self._transform_fetched)
+            return self._stored_chunks(store, services.ask(FetchChunks(request.refs)))
         port, name = self._source_ports[type(request)]
         if port.sync is None:
             raise InputError(
@@ -133,8 +139,10 @@ class AnswerServices:
         if isinstance(request, Compute):
             return await run_in_worker(request.function)
         if isinstance(request, FetchCited):
-            store, fetch = self._cited_store(request)
-            return self._stored_chunks(store, await fetch.acall(request.refs)) if fetch else None
+            if (store := self._cited_store(request)) is None:
+                return None
+            services = AssemblyServices(store, transform_fetched=self._transform_fetched, needs_sync=False)
+            return self._stored_chunks(store, await services.aask(FetchChunks(request.refs)))
         port, name = self._source_ports[type(request)]
         if not port:
             raise InputError(f"{type(self._source).__name__} has neither {name}(request) nor a{name}(request)")
@@ -142,14 +150,18 @@ class AnswerServices:
             return await port.agather(request.searches, SEARCH_SECONDS)
         return await port.acall(request)
 
-    def _cited_store(self, request: FetchCited) -> tuple[Any, Port]:
-        """Return the store of the source under the filter of the call, and how to ask it; empty without a store."""
-        store = self._source.store(request.filter) if hasattr(self._source, "store") else None
-        return store, Port.of(store, "fetch", accepts_function=False)
+    def _cited_store(self, request: FetchCited) -> Any:
+        """Return the store of the source under the filter of the call; None if it has no store."""
+        return self._source.store(request.filter) if hasattr(self._source, "store") else None
+
+    @property
+    def _transform_fetched(self) -> Any:
+        return getattr(self._source, "transform_fetched", None)
 
     def _stored_chunks(self, store: Any, chunks: Iterable[Chunk]) -> StoredChunks:
         may_be_read = getattr(store, "holds_filter", None) is True or getattr(self._source, "reads_whole_store", False)
-        return StoredChunks(tuple(chunks), may_be_read)
+        usable, _, _ = admit_chunks(chunks)
+        return StoredChunks(usable, may_be_read)
 
     def _sync_model(self) -> Port:
         message = "a model that can only be awaited needs aanswer(), or the adapter's async methods"
