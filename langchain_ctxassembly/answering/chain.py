@@ -115,7 +115,7 @@ class AnswerRun(answer_run.AnswerRun):
 
     def __init__(self, parts: ChainParts, inputs: Any, config: RunnableConfig, *, is_streamed: bool) -> None:
         question, messages = question_in(inputs), messages_of(inputs.get("chat_history"))
-        mode, condition = inputs.get("mode") or "normal", parts.evidence.call_filter(inputs.get("filter"))
+        mode, condition = inputs.get("mode") or "normal", inputs.get("filter")
         own = parts.evidence.assembler.conversation or Conversation()
         given = read_conversation(inputs.get("conversation")) or own.join(Conversation.from_messages(messages))
         self._evidence, self._run_config = parts.evidence, config

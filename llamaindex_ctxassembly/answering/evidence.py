@@ -51,7 +51,7 @@ class ContextRetrieverEvidence:
         """The conversation that the postprocessor has."""
         return cast(Conversation | None, self.retriever.postprocessor.conversation)
 
-    def call_filters(self, filters: Any) -> Any:
+    def call_filter(self, filters: Any) -> Any:
         """Return the filters of a call: the retriever's own and `filters`."""
         return self.retriever.call_filters(filters)
 
@@ -115,7 +115,7 @@ class GenericRetrieverEvidence:
         """The conversation that the postprocessor has."""
         return cast(Conversation | None, self.postprocessor.conversation)
 
-    def call_filters(self, filters: Any) -> Any:
+    def call_filter(self, filters: Any) -> Any:
         """Return the filters of a call. The search applies the retriever's own filters in addition."""
         return filters
 

@@ -270,7 +270,7 @@ class AnswerQueryEngine(BaseQueryEngine):
             check_question(question),
             exchanges_of(messages),
             mode or self._mode,
-            self._parts.evidence.call_filters(filters),
+            filters,
             is_streamed=is_streamed,
             conversation=given_conversation(conversation) or own.join(conversation_of(messages)),
             background="\n\n".join(one.content or "" for one in messages if one.role == MessageRole.SYSTEM),

@@ -109,9 +109,12 @@ def test_a_scope_is_told_the_filter_and_the_config_of_the_call() -> None:
     calls: list[ScopeCall] = []
     retriever = ContextRetriever(index(), config=KEYWORD, filter={"tenant": "ours"})
     chain = answer_chain(Scripted(), retriever, cache=InMemoryCache(), cache_scope=calls.append)
-    chain.invoke({"input": QUESTION, "mode": "full"}, {"tags": ["night"], "configurable": {"user": "eva"}})
+    chain.invoke(
+        {"input": QUESTION, "mode": "full", "filter": {"acl": "all"}},
+        {"tags": ["night"], "configurable": {"user": "eva"}},
+    )
     (call,) = calls
-    assert (call.question, call.filter, call.mode, call.history) == (QUESTION, {"tenant": "ours"}, "full", ())
+    assert (call.question, call.filter, call.mode, call.history) == (QUESTION, {"acl": "all"}, "full", ())
     assert (call.config["tags"], call.config["configurable"]) == (["night"], {"user": "eva"})
 
 

@@ -122,6 +122,17 @@ def test_a_function_reads_the_call_and_may_keep_it_out_of_the_cache() -> None:
     assert (len(llm._asked), shelf) == (2, {})
 
 
+def test_a_scope_is_told_the_filter_as_the_call_gave_it() -> None:
+    chunks = [Chunk(name, name, text, 0, metadata={"tenant": name, "acl": "all"}) for name, text in TEXTS.items()]
+    searched = ContextRetriever(
+        MemoryIndex(chunks), config=RetrievalConfig(strategy="keyword"), filters={"tenant": "ours"}
+    )
+    told: list[Any] = []
+    made = engine(Shelf(), searched, scope=lambda call: told.append(call.filter) or "all")
+    assert TEXTS["theirs"] not in made.answer(QUESTION, filters={"acl": "all"}).context.text
+    assert told == [{"acl": "all"}]
+
+
 class Other(Scripted):
     @property
     def metadata(self) -> LLMMetadata:

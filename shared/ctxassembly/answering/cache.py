@@ -66,7 +66,7 @@ class ScopeCall:
     question: str
     """The question as it was typed."""
     filter: Any = None
-    """The filter of the call, in the form of the index or retriever; None if it has none."""
+    """The filter as the call gave it, without the retriever's own; None if it gave none."""
     mode: str = "normal"
     history: tuple[Exchange, ...] = ()
     """The conversation so far, oldest exchange first."""
@@ -85,9 +85,13 @@ def resolve_scope(scope: CacheScope, call: ScopeCall) -> Any:
     """Return the scope of `call`, None if it takes no part in the cache.
 
     Raises:
-        InputError: JSON can't write the scope.
+        InputError: JSON can't write the scope, or the function raised an error.
     """
-    value = scope(call) if callable(scope) else scope
+    try:
+        value = scope(call) if callable(scope) else scope
+    except Exception as error:
+        said = f"cache_scope failed for this call ({describe_error(error)})"
+        raise InputError(f"{said}: it must return who may share the answer, or None to keep nothing") from error
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:

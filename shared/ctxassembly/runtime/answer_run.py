@@ -5,7 +5,7 @@ has: a span around each request, and the output in the framework's objects. The 
 a source of evidence, which has `search` and `assemble`, sync or async, and the settings `assembly`. If it has
 `store(filter)`, the store of neighbors under the filter of a call, chunks that were cited before are asked for there,
 and pass its `transform_fetched`, as neighbors do; `reads_whole_store` is True if the search finds whatever is in that
-store, and has no filter of its own.
+store, and has no filter of its own. If it has `call_filter(filter)`, that is the filter of a call and its own together.
 With a cache it has `settings`, too: all that its evidence depends on but the call, as dataclasses, plain data and
 functions; and in `filters` those that it applies in addition to the filter of the call.
 """
@@ -261,14 +261,17 @@ class AnswerRun(AnswerServices):
         """Prepare the run of `call`, without its date and cache facts. A `cache_scope` may read `framework_config`.
 
         Raises:
-            InputError: the model is neither a function nor an object with `ask` or `aask`, or JSON can't write the
-                scope of the call.
+            InputError: the model is neither a function nor an object with `ask` or `aask`, JSON can't write the scope
+                of the call, or `cache_scope` raised an error.
         """
         super().__init__(parts.model, parts.evidence, parts.cache)
-        cache_facts = _cache_facts(parts, call, framework_config)
+        combine = getattr(parts.evidence, "call_filter", None)
+        condition = combine(call.filter) if combine else call.filter
+        cache_facts = _cache_facts(parts, call, framework_config)  # a scope is told the filter as it was given
         assembly = settings_of(getattr(parts.evidence, "assembly", None) or AssemblyConfig())
         window_for = getattr(parts.model, "window_for", None)
-        self.call = replace(call, today=today(), cache_facts=cache_facts, assembly=assembly, window_for=window_for)
+        facts = {"today": today(), "cache_facts": cache_facts, "assembly": assembly, "window_for": window_for}
+        self.call = replace(call, filter=condition, **facts)
         self._flow = answer_flow(self.call, parts.config, time.perf_counter)
 
     def events(self) -> Generator[AnswerPiece | Answer, None, None]:

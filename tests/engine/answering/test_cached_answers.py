@@ -135,6 +135,12 @@ def test_a_scope_that_json_can_not_write_is_named(scope):
         kept(Scripted(), Shelf(), scope=lambda call: scope).answer(PARKING)
 
 
+def test_an_error_of_the_scope_names_it():
+    with pytest.raises(InputError, match="cache_scope failed for this call") as caught:
+        kept(Scripted(), Shelf(), scope=lambda call: call.filter["tenant"]).answer(PARKING)
+    assert isinstance(caught.value.__cause__, TypeError)
+
+
 async def _awaited_scope(call):
     return "all"
 
