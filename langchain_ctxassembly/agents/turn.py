@@ -238,8 +238,9 @@ def turn_of(messages: Sequence[AnyMessage], tools: Collection[str], keys: Metada
             continue
         evidence = _evidence_of_message(message, keys)
         if evidence is not None and (evidence.hits or evidence.supplement):
-            arguments = arguments_by_id.get(message.tool_call_id)
-            query = (arguments or {}).get("words") or "" if message.name == TOOL_NAME else _query_argument(arguments)
+            arguments = arguments_by_id.get(message.tool_call_id, {})
+            asks_left_out = message.name == TOOL_NAME
+            query = _as_text(arguments.get("words")) or "" if asks_left_out else _query_argument(arguments)
             calls.append(PendingCall(index, evidence, query))
     return Turn(messages, calls, tools)
 
@@ -277,10 +278,13 @@ def _rewrite(message: AnyMessage, text: str, status: str, artifact: Any) -> AnyM
     return message.model_copy(update={"content": text, "artifact": artifact, "response_metadata": metadata})
 
 
-def _query_argument(arguments: Any) -> str | None:
+def _query_argument(arguments: Mapping[str, Any]) -> str | None:
     """Return the query among a tool's arguments: the argument named "query", else the only text."""
-    if not isinstance(arguments, dict):
-        return None
     texts = [value for value in arguments.values() if isinstance(value, str)]
-    query = arguments.get("query")
-    return query if isinstance(query, str) else texts[0] if len(texts) == 1 else None
+    query = _as_text(arguments.get("query"))
+    return texts[0] if query is None and len(texts) == 1 else query
+
+
+def _as_text(argument: Any) -> str | None:
+    """Return what a model wrote as an argument, which may be any JSON, as text."""
+    return None if argument is None else str(argument)

@@ -8,8 +8,10 @@ from uuid import uuid4
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import ConfigurableField
+from langchain_core.runnables import ConfigurableField, RunnableLambda
+from langchain_core.tools import tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -224,6 +226,42 @@ def shared_assembler(vectorstore: Any, **settings: Any) -> ContextAssembler:
 
     store = VectorStoreNeighbors(vectorstore, id_of=names)
     return ContextAssembler(config=AssemblyConfig(window=0, max_tokens=1_000), store=store, **settings)
+
+
+ARGUMENTS = [2024, 7.5, "2024"]
+
+
+def said(text: Any, name: str = "said") -> Document:
+    return Document(f"{text} is what it says.", id=name, metadata={"document_id": name, "source": f"{name}.pdf"})
+
+
+@pytest.mark.parametrize("words", ARGUMENTS)
+def test_the_words_of_a_model_may_be_any_json(words: Any) -> None:
+    found = [said("The first year"), said(words, "other")]
+    own = ContextAssembler(config=AssemblyConfig(max_tokens=22, window=0), store=memory_store(found))
+    turns = [calls("the", name="leaflets"), call(words=words), AIMessage("So."), AIMessage("Hi.")]
+    agent = create_agent(
+        Scripted(*turns),
+        [context_tool(RunnableLambda(lambda _: found), "leaflets", assembler=own)],
+        middleware=[ContextMiddleware(own, left_out=True)],
+        checkpointer=InMemorySaver(),
+    )
+    agent.invoke(asked("?"), THREAD)
+    _, message = tool_messages(agent.invoke(asked("Hello?"), THREAD)["messages"])
+    assert message.text.endswith(f"{words} is what it says.")
+
+
+@pytest.mark.parametrize("query", ARGUMENTS)
+def test_the_query_of_a_model_may_be_any_json(query: Any) -> None:
+    @tool(response_format="content_and_artifact")
+    def find(query: Any) -> Any:
+        """Finds."""
+        return "found", [said(query)]
+
+    middleware = ContextMiddleware(tools=["find"])
+    agent = create_agent(Scripted(call("find", query=query), AIMessage("So.")), [find], middleware=[middleware])
+    [context] = contexts_in(agent.invoke(asked("?"))["messages"], ["find"])
+    assert context.query == str(query)
 
 
 @pytest.mark.parametrize("tenant", TENANTS)
