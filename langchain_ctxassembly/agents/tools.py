@@ -132,6 +132,7 @@ def context_tool(
     *,
     assembler: ContextAssembler | None = None,
     content: Content = "text",
+    tools: Collection[str] = (),
 ) -> BaseTool:
     """Return a tool from a query to the context that an agent reads, sync and async; its artifact is `to_dict()`.
 
@@ -165,13 +166,16 @@ def context_tool(
         description: the tool's description, as the model sees it. Say what the documents are about.
         assembler: the assembler for a retriever that has none.
         content: "text", or "search_results" for models that cite these natively, as `to_search_results` says.
+        tools: names of further tools whose results are contexts, so that labels continue after theirs: tools that end
+            with `to_tool_output`, and those of other agents on the same thread, as after a handoff. The `context_tool`s
+            of the agent itself are known.
 
     Raises:
         ConfigError: an argument has another type, `assembler` is given for a retriever that has one, or one of these
             retrievers has a `k` for its labels, or is wrapped so that its context is out of reach, as by `with_retry`.
     """
     check_content(content)
-    search = _ToolSearch(name, _as_context_retriever(retriever, assembler), content)
+    search = _ToolSearch(_as_context_retriever(retriever, assembler), content, frozenset(check_tools(tools)) | {name})
     return _make_tool(search, name, description, SearchInput)
 
 
@@ -190,9 +194,9 @@ def _make_tool(search: Any, name: str, description: str, arguments: type[BaseMod
 class _ToolSearch:
     """The search of a context tool."""
 
-    name: str
     retriever: Runnable[str, Any]
     content: Content
+    tools: frozenset[str]
 
     # LangChain finds `config` by its type and `callbacks` by its name. The config is the caller's; the callbacks make
     # everything that runs here part of the tool's own run.
@@ -221,7 +225,7 @@ class _ToolSearch:
         conversation = conversation_in(
             runtime.state,
             own.assembly_settings.first_label,
-            tools=names_of_own_tools(runtime.tools, runtime.state) | {self.name},
+            tools=names_of_own_tools(runtime.tools, runtime.state) | self.tools,
             call_id=runtime.tool_call_id,
         )
         assembler = own.model_copy(update={"conversation": conversation})

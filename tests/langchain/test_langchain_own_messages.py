@@ -26,6 +26,7 @@ from langchain_ctxassembly import (
     contexts_in,
     left_out_tool,
     resolve_citations,
+    to_tool_output,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
@@ -152,6 +153,30 @@ def test_a_context_tool_knows_the_tools_that_the_middleware_was_told() -> None:
     agent.invoke(asked("May I drive?"), THREAD)
     state = agent.invoke(asked("Sure?"), THREAD)
     assert tool_messages(state["messages"])[-1].text == "The sources that were found are given above ([1])."
+
+
+def test_labels_continue_after_those_of_the_tools_that_a_context_tool_is_told() -> None:
+    """They are those of another agent on the same thread, or end with `to_tool_output`."""
+    car = Document("You may not drive on that day.", id="car", metadata={"source": "car.pdf"})
+
+    @tool(response_format="content_and_artifact")
+    def manuals(query: str) -> Any:
+        """Searches."""
+        return to_tool_output(OPEN.as_context().invoke([car]))
+
+    found, saver = STORE.as_retriever(search_kwargs={"k": 1}), InMemorySaver()
+    told = context_tool(found, "leaflets", "Searches.", assembler=OPEN, tools=["manuals"])
+    own = context_tool(index(car).as_retriever(search_kwargs={"k": 1}), "manuals", "Searches.", assembler=OPEN)
+    for first, tools in ((own, [told]), (manuals, [told]), (manuals, [manuals, told])):
+        before = create_agent(Scripted(calls("a", name="manuals"), AIMessage("So [1].")), [first], checkpointer=saver)
+        after = create_agent(Scripted(calls("b", name="leaflets"), AIMessage("So [2].")), tools, checkpointer=saver)
+        thread: Any = {"configurable": {"thread_id": f"{first.name} {len(tools)} {first is own}"}}
+        before.invoke(asked("May I drive?"), thread)
+        messages = after.invoke(asked("How much?"), thread)["messages"]
+        resolved = resolve("No [1], 500 mg [2].", messages, tools=["manuals", "leaflets"])
+        assert [one.source for one in resolved.citations] == ["car.pdf", "leaflet.pdf"]
+    with pytest.raises(ConfigError, match="tools must be a list of names"):
+        context_tool(found, tools="manuals")
 
 
 def test_a_page_that_quotes_a_leaflet_is_no_leaflet() -> None:
