@@ -16,7 +16,7 @@ from ctxassembly.answering.search import Ranking, reciprocal_rank_fusion
 from ctxassembly.context import Context
 from ctxassembly.conversations.left_out import TOOL_NAME
 from ctxassembly.conversations.messages import dropped_sources_note, rehydrate_hits, see_above_note
-from ctxassembly.conversations.sent import check_tools, warn_unread
+from ctxassembly.conversations.sent import check_room_for_labels, check_tools, merge_citations, warn_unread
 from ctxassembly.conversations.sources import is_context, is_own_result, iter_contexts
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import MetadataKeys
@@ -247,7 +247,10 @@ def turn_of(messages: Sequence[AnyMessage], tools: Collection[str], keys: Metada
 
 def _evidence_of_message(message: ToolMessage, keys: MetadataKeys) -> SearchEvidence | None:
     try:
-        return evidence_from(message.artifact, keys)
+        evidence = evidence_from(message.artifact, keys)
+        if evidence is not None and evidence.context is not None:
+            check_room_for_labels(one.label for one in merge_citations(evidence.context.citations))
+        return evidence
     except Exception as error:  # noqa: BLE001 - broken data can raise anything, and no message may end a thread
         warn_unread(describe_error(error))
         return None

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -125,6 +126,40 @@ def test_labels_of_messages_that_contradict_each_other_end_no_thread() -> None:
         conversation = Conversation.from_messages([first, second], ["leaflets"])
     assert [one.source for one in conversation.citations] == ["a.pdf"]
     assert conversation.next_label == 3
+
+
+TWICE = {**forged_context(), "citations": [*forged_context("a.pdf")["citations"], *forged_context()["citations"]]}
+HIGH = {**forged_context(), "citations": [{**forged_context()["citations"][0], "label": "999999"}]}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        *(
+            AIMessage("So.", additional_kwargs={"ctxassembly": {"citations": [], "cited": [], "last_label": last}})
+            for last in (899_999, 999_999)
+        ),
+        *(
+            AIMessage("So.", additional_kwargs={"ctxassembly": {**each, "cited": [], "last_label": 2}})
+            for each in (TWICE, HIGH)
+        ),
+        *(ToolMessage("?", artifact=each, tool_call_id="1", name="page") for each in (TWICE, HIGH)),
+    ],
+)
+@pytest.mark.parametrize("middleware", [[], [ContextMiddleware(OPEN, tools=["page"])]])
+def test_labels_in_a_message_that_leave_no_room_end_no_thread(forged: Any, middleware: list[Any]) -> None:
+    documents = iter([Document(f"Rule {at} of it.", id=f"{at}", metadata={"source": f"{at}.pdf"}) for at in range(3)])
+    leaflets = context_tool(RunnableLambda(lambda _: [next(documents)]), "leaflets", "Searches.", tools=["page"])
+    turns = [each for at in range(3) for each in (calls(f"{at}", name="leaflets"), AIMessage("So [1]."))]
+    agent = create_agent(Scripted(*turns), [leaflets], middleware=middleware, checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    agent.invoke(asked("How much?"), thread)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "A message can't be read|The result of the tool 'page' looks like a context")
+        agent.invoke({"messages": [forged, HumanMessage("How much?")]}, thread)
+        messages = agent.invoke(asked("Sure?"), thread)["messages"]
+        resolved = resolve("So [1] [2] [3].", messages, tools=["leaflets"])
+    assert [one.source for one in resolved.citations] == ["0.pdf", "1.pdf", "2.pdf"]
 
 
 def test_a_retriever_tool_that_is_not_named_says_what_to_write() -> None:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ctxassembly.config.assembly import MAX_FIRST_LABEL
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.sent import SentContext, check_tools, merge_citations, warn_unread
 from ctxassembly.data.citations import Citation, ContextData
@@ -69,8 +68,7 @@ class Conversation:
 
         found = list(sent_in(messages, check_tools(tools)))
         sent = tuple(_without_conflicts(sent for sent, _ in found))
-        last_label = min(max((last for _, last in found), default=0), MAX_FIRST_LABEL - 1)
-        return cls(sent, 1 + last_label).seen_in(messages, tools)
+        return cls(sent, 1 + max((last for _, last in found), default=0)).seen_in(messages, tools)
 
     def seen_in(self, messages: Any, tools: Collection[str] = ()) -> Conversation:
         """Return the conversation without the text of contexts that `messages` no longer show. Its labels stay."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ctxassembly.config.assembly import MAX_FIRST_LABEL
 from ctxassembly.data.citations import Citation, Source, check_labels
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
@@ -27,6 +28,7 @@ class SentContext:
         """Return the context whose text, citations and provenance `data` have; its values may raise any error."""
         citations: tuple[Citation, ...] = from_plain(tuple[Citation, ...], data["citations"])
         check_labels(citation.label for citation in citations)
+        merge_citations(citations)  # refuses one label of two sources
         provenance: tuple[Source, ...] = from_plain(tuple[Source, ...], data["provenance"])
         return cls(from_plain(str, data["text"]), citations, provenance)
 
@@ -43,6 +45,20 @@ class SentContext:
                 citation = next(citations, None)
             if citation is not None and citation.span[0] <= source.span[0]:
                 yield citation.label, source
+
+
+MAX_LABEL_IN_MESSAGES = MAX_FIRST_LABEL - 1_000
+"""The highest label in a message after which others can follow, also of tools that run at the same time."""
+
+
+def check_room_for_labels(labels: Iterable[str | int]) -> None:
+    """Check that others can follow `labels`, which come from messages.
+
+    Raises:
+        ValueError: one is too high.
+    """
+    if any(int(label) > MAX_LABEL_IN_MESSAGES for label in labels):
+        raise ValueError("no room for further labels")
 
 
 def check_tools(tools: Any) -> Collection[str]:

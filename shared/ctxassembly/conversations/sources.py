@@ -11,7 +11,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
 from ctxassembly.context import Context, ContextDict
-from ctxassembly.conversations.sent import SentContext, check_tools, merge_citations, warn_unread
+from ctxassembly.conversations.sent import (
+    SentContext,
+    check_room_for_labels,
+    check_tools,
+    merge_citations,
+    warn_unread,
+)
 from ctxassembly.data.blocks import block_in
 from ctxassembly.data.citations import MAX_LABEL, Citation, check_labels
 from ctxassembly.errors import InputError
@@ -150,7 +156,9 @@ def _sent_context(context: Any) -> SentContext:
     if isinstance(context, Context):
         return SentContext(context.text, context.citations, context.provenance)
     try:
-        return SentContext.from_dict(context)
+        sent = SentContext.from_dict(context)
+        check_room_for_labels(citation.label for citation in sent.citations)
+        return sent
     except Exception as error:  # broken data can raise anything
         given = safe_repr(dict(context), 80)
         raise InputError(f"a context must be as Context.to_dict() gave it, got {given}") from error
@@ -266,6 +274,8 @@ def _source_of_message(message_data: Any) -> KnownSource:
         citations: tuple[Citation, ...] = from_plain(tuple[Citation, ...], message_data["citations"])
         last_label = range(MAX_LABEL + 1).index(from_plain(int, message_data["last_label"]))
         check_labels(citation.label for citation in citations)
+        check_room_for_labels([last_label, *(citation.label for citation in citations)])
+        merge_citations(citations)  # refuses one label of two sources
         return KnownSource(citations, has_labels=True, texts=[], last_label=last_label)
     except Exception as error:  # broken data can raise anything
         given = safe_repr(message_data, 80)
