@@ -198,8 +198,12 @@ async def test_a_fetch_that_has_to_be_awaited_is_awaited():
     [
         ({"query": 5}, InputError, "query must be a string or None, got 5"),
         ({"query": Raising()}, InputError, "query must be a string or None, got <Raising>"),
-        ({"config": {"window": 1}}, InputError, "config must be an AssemblyConfig or None, got {'window': 1}"),
-        ({"config": 0}, InputError, "config must be an AssemblyConfig or None, got 0"),
+        (
+            {"config": {"window": 1}},
+            InputError,
+            "config must be an AssemblyConfig, an object with flow(call), or None, got {'window': 1}",
+        ),
+        ({"config": 0}, InputError, "config must be an AssemblyConfig, an object with flow(call), or None, got 0"),
         ({"supplement": 5}, InputError, "supplement must be a string or a Supplement, got 5"),
         ({"supplement": Supplement(5)}, InputError, "supplement must be a string or a Supplement, got Supplement("),  # type: ignore[arg-type]
         ({"store": 5}, InputError, "int has no fetch"),

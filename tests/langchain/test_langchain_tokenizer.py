@@ -43,7 +43,8 @@ def test_the_documents_that_are_read_fit_the_model_that_counts(llm: BaseChatMode
         context = ContextAssembler(config=config, store=store).as_context().invoke(found[1::4])
         documents_read = ContextAssembler(config=config, store=store).invoke(found[1::4])
         assert "\n\n".join(each.page_content for each in documents_read) == context.text
-        assert context.token_count == (llm.get_num_tokens(context.text) if context.text else 0) <= max_tokens
+        assert context.token_count == llm.get_num_tokens(context.text)
+        assert context.token_count <= max_tokens or not context.text  # an empty text may cost something, too
         return context.text
 
     whole = read(10_000)

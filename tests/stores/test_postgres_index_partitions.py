@@ -299,4 +299,4 @@ def test_partitions_below_partitions_are_attached(engine: PGEngine, database_url
 def test_columns_for_notes_are_added_to_all_partitions(engine: PGEngine, database_url: str):
     store = partitioned_store(engine, database_url, [chunk.text for chunk in made_chunks(2)])
     index = PostgresIndex.attach(store).with_enrichment()
-    assert len(index.enrichment.outlines()) == 1
+    assert len(index.enrichment.outlines()) == 2  # one for each tenant

@@ -24,7 +24,7 @@ class Group(NamedTuple):
 GROUPS = (
     Group("fetch neighbors", 40, frozenset({"expand"})),
     Group("deduplicate", 5, frozenset({"dedup"})),
-    Group("group, join, count tokens", 2 + 15, frozenset({"budget", "repeats"})),
+    Group("group, join, count tokens", 2 + 15, frozenset({"group", "join", "budget", "repeats"})),
     Group("check, render, cite", None, frozenset({"admit", "render"})),
 )
 """Ours joins and counts in one stage: what a chunk costs depends on what it joins."""

@@ -116,7 +116,7 @@ class Frame:
         ({"question": "Why?"}, {}, "questions must be an iterable of questions"),
         (Frame(), {}, r"to_dict\('records'\) gives the rows of a DataFrame"),
         ([], {"workers": 0}, "workers must be an integer of at least 1, got 0"),
-        ([], {"config": WORDS}, "config must be an AssemblyConfig or None"),
+        ([], {"config": WORDS}, r"config must be an AssemblyConfig, an object with flow\(call\), or None"),
         ([], {"retrieval": AssemblyConfig()}, "config must be a RetrievalConfig or None"),
         ([], {"labels": None}, "assemble_many.. has no parameter 'labels'"),
         ([], {"filter": {"tenant": 1}}, "assemble_many.. has no parameter 'filter'"),
