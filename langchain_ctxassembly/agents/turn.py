@@ -250,10 +250,10 @@ def _evidence_of_message(message: ToolMessage, keys: MetadataKeys) -> SearchEvid
         evidence = evidence_from(message.artifact, keys)
         if evidence is not None and evidence.context is not None:
             check_room_for_labels(one.label for one in merge_citations(evidence.context.citations))
-        return evidence
     except Exception as error:  # noqa: BLE001 - broken data can raise anything, and no message may end a thread
         warn_unread(describe_error(error))
         return None
+    return evidence
 
 
 def last_question(messages: Sequence[AnyMessage]) -> str | None:

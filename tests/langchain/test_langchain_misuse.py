@@ -65,7 +65,7 @@ def test_a_wrong_parameter_names_the_right_one(make: Any, settings: dict[str, An
 
 
 def test_an_assembler_that_has_no_query_suggests_none() -> None:
-    with pytest.raises(ValueError, match="config must be an AssemblyConfig or .*, got 'May I drink'") as caught:
+    with pytest.raises(ValueError, match=r"config must be an AssemblyConfig or .*, got 'May I drink'") as caught:
         ContextAssembler(config="May I drink")  # type: ignore[arg-type]
     assert "write query" not in str(caught.value)
 

@@ -57,7 +57,7 @@ async def test_queries_go_to_the_standby_and_writes_to_the_primary(
         assert index.add(chunks(["A tarsier sees."], "zoo"), embed=embed, progress=False).added == 1
         assert index.check().chunks == 6
         index.refresh()
-        assert len(index.enrichment.outlines()) == 2
+        assert {one.document_id for one in index.enrichment.outlines()} == {"lab", "zoo"}
         for one, found in ((index, []), (on_primary, ["zoo#0"])):
             config = RetrievalConfig(strategy="keyword")
             hits = retrieve("tarsier", config, index=one).chunks

@@ -158,10 +158,10 @@ def _sent_context(context: Any) -> SentContext:
     try:
         sent = SentContext.from_dict(context)
         check_room_for_labels(citation.label for citation in sent.citations)
-        return sent
     except Exception as error:  # broken data can raise anything
         given = safe_repr(dict(context), 80)
         raise InputError(f"a context must be as Context.to_dict() gave it, got {given}") from error
+    return sent
 
 
 def known_in(sources: Any, tools: Collection[str] = ()) -> Iterator[KnownSource]:

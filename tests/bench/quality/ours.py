@@ -21,7 +21,7 @@ CONFIGS: dict[str, AssemblyConfig | FiveStage | Bookend] = {
     "chunk-by-rank": AssemblyConfig(granularity="chunk", rank_by="rank"),
     "passage": AssemblyConfig(granularity="passage", fill=True),
     "compress": AssemblyConfig(granularity="chunk", rank_by="rank", compress="extractive"),
-    "five-stage": replace(presets.FIVE_STAGE, exact=True),  # whole documents
+    "five-stage": presets.FIVE_STAGE,  # whole documents
     "bookend": presets.BOOKEND,  # question sets carry no vectors: copies by their texts alone
     "disabled": AssemblyConfig(enabled=False),
 }

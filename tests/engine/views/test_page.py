@@ -17,7 +17,7 @@ import strategies
 from builders import count, hits_of, numbered, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, Trace, assemble
 from ctxassembly.data.candidates import Reason
-from ctxassembly.published import Pipeline
+from ctxassembly.published import Bookend, Pipeline
 from ctxassembly.views.budget import summarize
 from ctxassembly.views.columns import FRAGMENT_CHARS
 from ctxassembly.views.html import STYLE, is_preformatted, make_visible
@@ -359,7 +359,7 @@ def test_where_no_hit_was_lost_nothing_is_said_of_it():
 
 def test_each_reason_has_the_settings_that_decide_it():
     names = {field.name for field in fields(AssemblyConfig)}
-    names |= {"Pipeline", *(field.name for field in fields(Pipeline))}
+    names |= {name for kind in (Bookend, Pipeline) for name in (kind.__name__, *kind.__dataclass_fields__)}
     assert set(SETTINGS_BY_REASON) == set(get_args(Reason))
     for reason, said in SETTINGS_BY_REASON.items():
         assert set(re.findall(r"\w+", said)) <= names, reason
