@@ -270,7 +270,12 @@ class AnswerRun(AnswerServices):
         cache_facts = _cache_facts(parts, call, framework_config)  # a scope is told the filter as it was given
         assembly = settings_of(getattr(parts.evidence, "assembly", None) or AssemblyConfig())
         window_for = getattr(parts.model, "window_for", None)
-        facts = {"today": today(), "cache_facts": cache_facts, "assembly": assembly, "window_for": window_for}
+        facts: dict[str, Any] = {
+            "today": today(),
+            "cache_facts": cache_facts,
+            "assembly": assembly,
+            "window_for": window_for,
+        }
         self.call = replace(call, filter=condition, **facts)
         self._flow = answer_flow(self.call, parts.config, time.perf_counter)
 
