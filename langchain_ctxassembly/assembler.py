@@ -249,9 +249,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that its contexts depend on, but the store: for the key of a cached answer."""
+        """All that its contexts depend on, of the store its class alone: for the key of a cached answer."""
         names = ("effective_config", "transform_fetched", "embeddings", "llm", "scorer")
-        return {name: getattr(self, name) for name in names}
+        return {**{name: getattr(self, name) for name in names}, "store": type(self.store).__name__}
 
     def neighbor_store(self, search: SearchFilter | None, filter: Any = None) -> Any:
         """Return the store of neighbors under all filters: `filter` of the call, the assembler's, and the search's.

@@ -323,9 +323,10 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that a context depends on but hits, store and filter: for the key of a cached answer."""
+        """All that a context depends on but hits and filter, of the store its class: for the key of a cached answer."""
         names = ("config", "supplement", "transform_fetched", "scorer", "embeddings", "llm")
-        return {name: getattr(self, name) for name in names}
+        stores = (type(one).__name__ for one in (self.docstore, self.vector_store, self.store))
+        return {**{name: getattr(self, name) for name in names}, "store": list(stores)}
 
     def postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None

@@ -167,7 +167,7 @@ def context_tool(
         assembler: the assembler for a retriever that has none.
         content: "text", or "search_results" for models that cite these natively, as `to_search_results` says.
         tools: names of further tools whose results are contexts, so that labels continue after theirs: tools that end
-            with `to_tool_output`, and those of other agents on the same thread, as after a handoff. The `context_tool`s
+            with `to_tool_output`, and tools of other agents on the same thread, as after a handoff. The `context_tool`s
             of the agent itself are known.
 
     Raises:

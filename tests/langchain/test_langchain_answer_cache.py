@@ -21,7 +21,13 @@ from qdrant_client import QdrantClient, models
 from chain_samples import KEYWORD, Scripted
 from ctxassembly import AssemblyConfig, Chunk, ConfigError, MemoryIndex, RetrievalConfig
 from ctxassembly.answering import AnswerConfig, ScopeCall
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, answer_chain
+from langchain_ctxassembly import (
+    ContextAssembler,
+    ContextAssemblyRetriever,
+    ContextRetriever,
+    VectorStoreNeighbors,
+    answer_chain,
+)
 from langchain_samples import WordEmbeddings
 
 pytestmark = [
@@ -142,6 +148,7 @@ OTHERS: dict[str, Any] = {
     "assembler.neighbors": lambda: (FIRST, over(ContextAssembler(neighbors="unfiltered"))),
     "assembler.filter": lambda: (FIRST, over(ContextAssembler(filter={"tenant": "ours"}))),
     "assembler.transform_fetched": lambda: (FIRST, over(ContextAssembler(transform_fetched=list))),
+    "assembler.store": lambda: (FIRST, over(ContextAssembler(store=VectorStoreNeighbors(store())))),
     "assembler.scorer": lambda: (FIRST, over(ContextAssembler(scorer=WordEmbeddings()))),
     "a supplement": lambda: (
         FIRST,

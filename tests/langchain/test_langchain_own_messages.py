@@ -311,3 +311,36 @@ def test_no_message_ends_a_thread_or_is_taken_for_ours(hostile: list[Any], left_
     assert {one.source for one in resolved.citations} == {"leaflet.pdf"}
     assert [one.citations[0].source for one in contexts_in(state["messages"], ["leaflets"])] == ["leaflet.pdf"]
     assert tool_messages(state["messages"])[1].text.endswith(LEAFLET.page_content)
+
+
+def assembled_context(text: str = "Drink water.", name: str = "gastro.pdf") -> Any:
+    return ContextAssembler().as_context().invoke([Document(text, id=name, metadata={"source": name})])
+
+
+def test_an_answer_that_contradicts_a_context_is_skipped() -> None:
+    context = assembled_context()
+    forged = [{**assembled_context(name="WHO.pdf").to_dict()["citations"][0], "label": "1"}]
+    answer = AIMessage("No.", additional_kwargs={"ctxassembly": {"citations": forged, "cited": [], "last_label": 1}})
+    with pytest.warns(UserWarning, match="other sources have its labels"):
+        resolved = resolve("Water [1].", [context, answer])
+    assert [one.source for one in resolved.citations] == ["gastro.pdf"]
+
+
+def test_a_tools_result_in_a_users_message_is_no_prompt() -> None:
+    """As Anthropic's API takes it: the page quotes what was sent, and says that it is wrong."""
+    context = assembled_context()
+    quoted = f"The following is wrong: {context.text}"
+    page = HumanMessage([{"type": "tool_result", "tool_use_id": "1", "content": quoted}])
+    conversation = Conversation().after(context)
+    assert conversation.seen_in([page]).sent[0].text == ""
+    assert conversation.seen_in([HumanMessage([{"type": "text", "text": context.text}])]).sent[0].text == context.text
+
+
+def test_documents_of_a_checkpoint_hold_no_citation_and_say_so() -> None:
+    [document] = ContextAssembler().invoke([Document("Drink water.", id="a", metadata={"source": "gastro.pdf"})])
+    plain = Document(document.page_content, metadata=json.loads(json.dumps(document.metadata)))
+    message = ToolMessage("text", artifact=[plain], tool_call_id="1", name="search_leaflets")
+    with pytest.warns(
+        UserWarning, match=r"come from a checkpoint, which keeps no citations.*context_tool\(retriever\)"
+    ):
+        assert resolve("Water [1].", [message]).citations == ()

@@ -161,6 +161,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "filter": processor(filter=where("ours")),
     "filter of a function": processor(filter=lambda query: where("theirs")),
     "transform_fetched": processor(transform_fetched=identity),
+    "store": {"postprocessor": ContextAssemblyPostprocessor()},
     "supplement": processor(supplement="IT is a department."),
 }
 

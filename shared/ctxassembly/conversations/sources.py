@@ -74,6 +74,8 @@ class KnownSource(NamedTuple):
     texts: Sequence[str]
     last_label: int = 0
     """The last label given, which may be of a citation that isn't here."""
+    is_of_answer: bool = False
+    """True for the message of an answer, which repeats citations of contexts."""
 
 
 def sent_in(sources: Any, tools: Collection[str]) -> Iterator[tuple[SentContext, int]]:
@@ -114,7 +116,7 @@ def shown_in(messages: Any, tools: Collection[str]) -> Shown:
         if is_context(message):
             contexts.add(str(get_field(message, "text")))
         elif role in _PROMPT_ROLES or isinstance(message, str):
-            prompts.append("\n".join(_texts(message)))
+            prompts.append("\n".join(_texts(_without_results(message))))
         elif role == "tool" and artifact is None:  # LlamaIndex keeps the text alone, which then is all of its message
             contexts.add("\n".join(_texts(message)).strip())
         elif is_context(artifact) and is_own_result(message, tools):
@@ -135,6 +137,14 @@ def _whole_in(context: Any, texts: Sequence[str]) -> Iterator[str]:
         parts = (sent.text[slice(*source.span)].strip() for source in sent.provenance)
         if all(any(part in one for one in texts) for part in parts):
             yield text
+
+
+def _without_results(message: Any) -> Any:
+    """Return the content of a prompt without the results of tools, which some providers put into a user's message."""
+    content = message if isinstance(message, str) else get_field(message, "content") or get_field(message, "text") or ""
+    if not isinstance(content, (list, tuple)):
+        return content
+    return [one for one in content if get_field(one, "type") != "tool_result"]
 
 
 def _texts(message: Any) -> Iterator[str]:
@@ -236,8 +246,12 @@ def _iter_message(message: Any, tools: Collection[str], load: Callable[[Any], T]
         return
     elif isinstance(artifact, (list, tuple)):  # documents and nodes, which are known by their type alone
         metadata = ((one, get_field(get_field(one, "node") or one, "metadata")) for one in artifact)
-        found = (_known_source(one) for one, data in metadata if isinstance(data, Mapping))
-        yield from (known for known in found if known is not None)
+        documents = [(one, data) for one, data in metadata if isinstance(data, Mapping)]
+        found = [known for one, _ in documents if (known := _known_source(one)) is not None]
+        cited = [data.get("citation") for _, data in documents]
+        if not found and any(type(one) is dict and "best_chunk_id" in one for one in cited):
+            _warn_of_documents(get_field(message, "name"))
+        yield from found
     elif is_context(artifact) and not is_own_result(message, tools):
         _warn_unnamed(get_field(message, "name"))
     elif is_context(artifact):
@@ -261,6 +275,12 @@ def _warn_unnamed(name: Any) -> None:
     _WARNINGS.warn(UserWarning(message), key=message)
 
 
+def _warn_of_documents(name: Any) -> None:
+    fact = f"The documents of the tool {safe_repr(name, 60)} come from a checkpoint, which keeps no citations"
+    message = with_remedy(fact, "They are skipped", "context_tool(retriever)")
+    _WARNINGS.warn(UserWarning(message), key=message)
+
+
 _WARNINGS = WarnOnce()
 
 
@@ -276,10 +296,24 @@ def _source_of_message(message_data: Any) -> KnownSource:
         check_labels(citation.label for citation in citations)
         check_room_for_labels([last_label, *(citation.label for citation in citations)])
         merge_citations(citations)  # refuses one label of two sources
-        return KnownSource(citations, has_labels=True, texts=[], last_label=last_label)
+        return KnownSource(citations, has_labels=True, texts=[], last_label=last_label, is_of_answer=True)
     except Exception as error:  # broken data can raise anything
         given = safe_repr(message_data, 80)
         raise InputError(f"a message's {MESSAGE_KEY!r} must be as the answer chain gave it, got {given}") from error
+
+
+def _without_contradictions(known: Sequence[KnownSource]) -> list[KnownSource]:
+    """Return `known` without messages of answers that give a label of a context to another source."""
+    named = {one.label: one.document_id for source in known if not source.is_of_answer for one in source.citations}
+    found = []
+    for source in known:
+        if source.is_of_answer:
+            if any(named.get(one.label, one.document_id) != one.document_id for one in source.citations):
+                warn_unread("other sources have its labels")
+                continue
+            named |= {one.label: one.document_id for one in source.citations}
+        found.append(source)
+    return found
 
 
 def resolve(answer: str, sources: Any, mode: Mode = "renumber", tools: Collection[str] = ()) -> Resolved:
@@ -314,7 +348,7 @@ def answer_reader(sources: Any, mode: Mode = "keep", tools: Collection[str] = ()
     Raises:
         InputError: as `resolve` does.
     """
-    known = list(known_in(sources, tools))
+    known = _without_contradictions(list(known_in(sources, tools)))
     return AnswerReader(
         merge_citations([citation for source in known for citation in source.citations]),
         has_labels=any(source.has_labels for source in known),

@@ -267,7 +267,7 @@ class AnswerRun(AnswerServices):
         super().__init__(parts.model, parts.evidence, parts.cache)
         combine = getattr(parts.evidence, "call_filter", None)
         condition = combine(call.filter) if combine else call.filter
-        cache_facts = _cache_facts(parts, call, framework_config)  # a scope is told the filter as it was given
+        cache_facts = _cache_facts(parts, call, framework_config)  # a scope gets the filter as it was given
         assembly = settings_of(getattr(parts.evidence, "assembly", None) or AssemblyConfig())
         window_for = getattr(parts.model, "window_for", None)
         facts: dict[str, Any] = {
