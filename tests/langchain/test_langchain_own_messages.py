@@ -344,3 +344,12 @@ def test_documents_of_a_checkpoint_hold_no_citation_and_say_so() -> None:
         UserWarning, match=r"come from a checkpoint, which keeps no citations.*context_tool\(retriever\)"
     ):
         assert resolve("Water [1].", [message]).citations == ()
+
+
+def test_what_a_later_step_masks_is_not_quoted() -> None:
+    found = Document("The contract ends on 31 March.", id="a", metadata={"source": "contract.pdf"})
+    [document] = ContextAssembler().invoke([found])
+    masked = document.model_copy(update={"page_content": document.page_content.replace("31 March", "[DATE]")})
+    [citation] = resolve("Then [1].", [masked]).citations
+    assert (citation.source, citation.snippet) == ("contract.pdf", "")
+    assert resolve("Then [1].", [document]).citations[0].snippet == "The contract ends on 31 March."

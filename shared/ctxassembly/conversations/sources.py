@@ -7,6 +7,7 @@ results of our own tools and of the tools that the caller names are read; all el
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
@@ -203,7 +204,10 @@ def _known_source(source: Any) -> KnownSource | None:
     ours = block_in(metadata)
     if ours is None or ours.block.citation is None:
         return None
-    return KnownSource([ours.block.citation], ours.has_labels, [ours.block.text])
+    citation, text = ours.block.citation, get_field(item, "page_content") or get_field(item, "text")
+    if text != ours.block.text:  # a mask or a cut of a later step: what it took out isn't quoted
+        return KnownSource([replace(citation, snippet="")], ours.has_labels, [text] if isinstance(text, str) else [])
+    return KnownSource([citation], ours.has_labels, [ours.block.text])
 
 
 def _iter_sources(sources: Any, tools: Collection[str], load: Callable[[Any], T]) -> Iterator[Any]:
