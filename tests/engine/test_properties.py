@@ -367,5 +367,5 @@ def test_what_is_sure_not_to_fit_would_not_have_fitted(case: Retrieval):
 def _placed_alone(chunk: Chunk) -> Chunk:
     """The chunk with nothing by which another chunk, dropped or not, changes its place or its block."""
     described = {key: value for key, value in chunk.metadata.items() if key != "page_summary"}
-    start = None if chunk.index is None else chunk.start
-    return replace(chunk, prev_id=None, next_id=None, start=start, metadata=described)
+    # Offsets that contradict those of another chunk are ignored for the whole document.
+    return replace(chunk, prev_id=None, next_id=None, start=None, metadata=described)
