@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from ctxassembly.assembly.adjacency.overlap import longest_border
 from ctxassembly.assembly.call import Call, SystemFlow
 from ctxassembly.assembly.rendering.layout import page_summary
 from ctxassembly.assembly.rendering.text_blocks import Style, TextBlock, best_of
@@ -160,7 +159,8 @@ class FiveStage(Published):
 
 def _overlap(before: str, text: str, min_chars: int) -> int:
     """Return the number of characters that end `before` and begin `text`: more than `min_chars`, else 0."""
-    if text[: min_chars + 1] not in before:  # as mostly
-        return 0
-    shared = longest_border([*text, None, *before])
-    return shared if shared > min_chars else 0
+    head = text[: min_chars + 1]
+    at = before.find(head) if len(head) > min_chars else -1
+    while at >= 0 and not text.startswith(before[at:]):  # the first that fits is the longest
+        at = before.find(head, at + 1)
+    return len(before) - at if at >= 0 else 0
