@@ -8,6 +8,7 @@ of docs/install.md. The vocabulary of tiktoken comes from a package, in place of
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import nox
@@ -50,9 +51,13 @@ def install(session: nox.Session, extras: tuple[str, ...], *others: str) -> None
 
 
 def walk(session: nox.Session, *headings: str) -> None:
-    """The examples below `headings`, in a folder that doesn't hold the checkout."""
+    """The examples below `headings`, in a folder that doesn't hold the checkout.
+
+    Their temporary files are where the machine has them: PostgreSQL, which doesn't run as root, may not pass through the
+    folder of a checkout below /root.
+    """
     session.chdir(session.create_tmp())
-    session.run("python", WALK, PAGE, *headings)
+    session.run("python", WALK, PAGE, *headings, env={"TMPDIR": tempfile.gettempdir()})
 
 
 def weigh(session: nox.Session, name: str) -> None:
