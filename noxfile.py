@@ -53,7 +53,7 @@ def install(session: nox.Session, extras: tuple[str, ...], *others: str) -> None
 def walk(session: nox.Session, *headings: str) -> None:
     """The examples below `headings`, in a folder that doesn't hold the checkout.
 
-    Their temporary files are where the machine has them: PostgreSQL, which doesn't run as root, may not pass through the
+    Their temporary files are where the machine has them: PostgreSQL doesn't run as root, and may not pass through the
     folder of a checkout below /root.
     """
     session.chdir(session.create_tmp())
