@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 export CTXASSEMBLY_QUESTION := $(value Q)
 unexport Q
 
-.PHONY: help demo notebooks picture docs docs-serve test check test-engines test-all dist release sbom lock fuzz bench curve bench-retrieval bench-endtoend bench-scale bench-speed bench-instructions clean
+.PHONY: help demo notebooks picture docs docs-serve test check test-engines test-all dist release sbom lock fuzz frozen bench curve bench-retrieval bench-endtoend bench-scale bench-speed bench-instructions clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -76,6 +76,9 @@ lock: .venv/release  ## pin all that development installs, with hashes, in requi
 
 fuzz: .venv/test  ## make 100,000 assemblies of every option with hostile values: ARGS="--seed 7" repeats one
 	@PYTHONPATH="tests:tests/engine$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m fuzz --assemblies 100000 --jobs 2 $(ARGS)
+
+frozen: .venv/test  ## compare 1,000 contexts with those on record: ARGS="--against main" shows what differs, ARGS=--renew records
+	@PYTHONPATH="tests:tests/engine$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m frozen $(ARGS)
 
 # Without DATA the question set is made of Python's own language reference. tests/bench/README.md tells of others.
 OUT  ?= results
