@@ -12,7 +12,6 @@ import langchain_ctxassembly
 import llamaindex_ctxassembly
 from ctxassembly import (
     answering,
-    batch,
     citations,
     comparison,
     enrichment,
@@ -31,7 +30,7 @@ POSTGRES = {
 """Those that need a server: an example that runs has no place in a docstring, a block of code has."""
 PACKAGES = (
     *(ctxassembly, answering, citations, comparison, enrichment, evaluate, protocols, retrieval),
-    *(stores, testing, batch),
+    *(stores, testing),
     *(langchain_ctxassembly, llamaindex_ctxassembly, postgres, qdrant),
 )
 PUBLIC = {

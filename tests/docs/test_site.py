@@ -16,7 +16,7 @@ OF_PYTHON = {"before-and-after.md": "6061bdb5e47e53fb"}
 """Pages that show Python's own documents, with the digest of those that they were written with."""
 NOT_RUN = 9
 """Blocks of the whole site that don't run here: in install.md one that needs torch, which `make release` runs; in
-batch.md a script over a database, and two that need Ray and Spark, which `test_batch_clusters.py` runs; in scale.md
+throughput.md a script with processes, and two that need Ray and Spark, which `test_batch_recipes.py` runs; in scale.md
 those of five engines that need a server."""
 
 

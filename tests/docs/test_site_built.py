@@ -96,7 +96,6 @@ def test_the_search_knows_settings_warnings_and_names(site: Path):
         "ctxassembly",
         "ctxassembly.answering",
         "ctxassembly.citations",
-        "ctxassembly.batch",
         "ctxassembly.comparison",
         "ctxassembly.enrichment",
         "ctxassembly.errors",
