@@ -227,7 +227,7 @@ class EmbeddedServerError(CtxAssemblyError):
     ...         pass
     ... except EmbeddedServerError as error:
     ...     print(error)
-    folder must be a path in UTF-8 without , " $ ` \ or line breaks, got '/data,new'
+    folder must be a path without , " $ ` \ or line breaks, got '/data,new'
     """
 
 

@@ -91,10 +91,6 @@ def wait_until(comes_true: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def has_ended(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-
 def unprivileged() -> dict[str, Any]:
     """Options of Popen for a process of the server's user, which as root is another."""
     return {"user": "nobody", "extra_groups": []} if os.geteuid() == 0 else {}

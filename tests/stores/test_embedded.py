@@ -1,25 +1,32 @@
+"""The embedded server: one a folder, shared, stopped by the last who leaves, found after a crash."""
+
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from importlib import metadata
 from pathlib import Path
 
 import psutil
 import pytest
 
-from ctxassembly.errors import MissingExtraError
+from ctxassembly import errors
 from ctxassembly.stores.embedded_server import EmbeddedServerError, embedded_postgres
-from owners import OWNER, PATIENCE, Servers, ended, killed, query, start_owner, started, store, stored, wait_until
+from owners import OWNER, PATIENCE, Servers, ended, killed, query, start_owner, started, store, stored, unprivileged
+
+AS_ROOT = os.geteuid() == 0
 
 
-def test_the_server_has_pgvector(server_url: str, database_url: str) -> None:
-    assert database_url != server_url
-    assert query(database_url, "SELECT '[1, 2]'::vector <-> '[1, 5]'::vector") == 3.0
+def stored_in(folder: Path) -> int:
+    with embedded_postgres(folder, durable=False) as url:
+        return stored(url)
 
 
-def test_a_throwaway_server_leaves_nothing(servers: Servers) -> None:
+def test_a_temporary_server_has_pgvector_and_leaves_nothing(servers: Servers) -> None:
     with embedded_postgres(durable=False) as url:
+        assert query(url, "CREATE EXTENSION vector") is None
+        assert query(url, "SELECT '[1, 2]'::vector <-> '[1, 5]'::vector") == 3.0
         data = Path(query(url, "SHOW data_directory"))
         assert servers(data)
     assert not servers(data)
@@ -27,244 +34,177 @@ def test_a_throwaway_server_leaves_nothing(servers: Servers) -> None:
 
 
 def test_what_was_stored_is_there_the_next_time(folder: Path, servers: Servers) -> None:
-    with embedded_postgres(str(folder)) as url:
+    with embedded_postgres(str(folder)) as url, embedded_postgres(folder, durable=False) as same:
+        assert same == url
         assert query(url, "SHOW fsync") == "on"
         number = store(url)
     assert not servers(folder)
     with embedded_postgres(folder, durable=False) as url:
         assert query(url, "SHOW fsync") == "off"
         assert stored(url) == number
+        with pytest.raises(EmbeddedServerError, match=r"others use a server .* durable=False"):
+            embedded_postgres(folder).__enter__()
+        assert stored(url) == number
 
 
-def test_users_of_one_folder_share_one_server_and_the_last_stops_it(folder: Path, servers: Servers) -> None:
-    with embedded_postgres(folder, durable=False) as first:
-        with embedded_postgres(folder, durable=False) as second:
-            assert first == second
-            assert len(servers(folder)) == 1
-        assert query(first, "SELECT 1") == 1
+def test_the_last_user_of_a_folder_stops_its_server(folder: Path, servers: Servers) -> None:
+    owners = [start_owner(folder) for _ in range(2)]
+    with embedded_postgres(folder, durable=False) as url:
+        assert {ended(owner).strip() for owner in owners} == {url}
+        assert len(servers(folder)) == 1
+        assert query(url, "SELECT 1") == 1
     assert not servers(folder)
 
 
 def test_processes_that_race_for_a_new_folder_share_one_server(new_folder: Path, servers: Servers) -> None:
-    owners = [start_owner(new_folder / "new") for _ in range(3)]
+    owners = [start_owner(new_folder / "a b's;&|(ä→)%20#a?b=c:d@e *~{}!") for _ in range(3)]
     assert len({ended(owner) for owner in owners}) == 1
     assert not servers(new_folder)
 
 
-# Ctrl-C
-
-
-def is_being_made(folder: Path, servers: Servers) -> bool:
-    return any(folder.glob("data-*.new"))
-
-
-def is_starting(folder: Path, servers: Servers) -> bool:
-    return bool(servers(folder / "data-18"))
-
-
-@pytest.mark.parametrize("everybody", [True, False], ids=["from the terminal", "for one process"])
-@pytest.mark.parametrize("moment", [is_being_made, is_starting])
-def test_ctrl_c_while_the_server_is_made_leaves_no_server_and_no_half_made_one(
-    new_folder: Path, moment: object, everybody: bool, servers: Servers
-) -> None:
-    assert callable(moment)
-    owner = start_owner(new_folder)
-    wait_until(lambda: moment(new_folder, servers))
-    (os.killpg if everybody else os.kill)(owner.pid, signal.SIGINT)
-    _, err = owner.communicate(timeout=PATIENCE)
-    assert "KeyboardInterrupt" in err
-    assert not servers(new_folder)
-    assert not list(new_folder.glob("data-*.new"))
-    with embedded_postgres(new_folder, durable=False) as url:
-        assert query(url, "SELECT 1") == 1
-
-
-@pytest.mark.parametrize("everybody", [True, False], ids=["from the terminal", "for one process"])
-def test_ctrl_c_leaves_no_server(folder: Path, everybody: bool, servers: Servers) -> None:
-    owner = started(folder)
-    assert servers(folder)
-    (os.killpg if everybody else os.kill)(owner.pid, signal.SIGINT)
-    _, err = owner.communicate(timeout=PATIENCE)
-    assert "KeyboardInterrupt" in err
-    assert not servers(folder)
-
-
-# Whoever is killed
-
-
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_the_server_of_a_killed_owner_is_stopped(folder: Path, end: signal.Signals, servers: Servers) -> None:
-    owner = started(folder)
-    assert servers(folder)
-    owner.send_signal(end)
-    owner.communicate(timeout=PATIENCE)
-    wait_until(lambda: not servers(folder))
-
-
-def test_a_throwaway_server_of_a_killed_owner_leaves_nothing(folder: Path, servers: Servers) -> None:
-    owner = start_owner(folder, OWNER.replace("folder", "None"))
-    assert owner.stdout is not None
-    data = Path(query(owner.stdout.readline().strip(), "SHOW data_directory"))
-    assert servers(data)
-    killed(owner)
-    wait_until(lambda: not data.parent.exists())
-    assert not servers(data)
-
-
-def test_a_server_whose_guard_was_killed_is_replaced_by_the_next_one(folder: Path, servers: Servers) -> None:
-    owner = started(folder)
-    with embedded_postgres(folder, durable=False) as url:
-        number = store(url)
-    for process in psutil.Process(owner.pid).children():
-        process.kill()
-    with pytest.raises(AssertionError, match="the guard process ended with -9"):
-        ended(owner)
-    (orphan,) = servers(folder)
-    with embedded_postgres(folder) as url:
-        settings = ("fsync", "synchronous_commit", "full_page_writes")
-        assert [query(url, f"SHOW {setting}") for setting in settings] == ["on"] * 3
-        assert stored(url) == number
-        (server,) = servers(folder)
-        assert server != orphan
-    assert not servers(folder)
-
-
-def test_who_asks_for_durability_gets_an_error_while_others_use_the_server_without(
-    folder: Path, servers: Servers
-) -> None:
-    owner = started(folder)
-    before = servers(folder)
-    wanted = pytest.raises(
-        EmbeddedServerError, match=r"others use a server .* durable=False: wait until they have left"
-    )
-    with wanted, embedded_postgres(folder):
-        pass
-    assert servers(folder) == before
-    assert ended(owner) == ""
-    assert not servers(folder)
-
-
-def test_who_does_without_durability_shares_a_durable_server(folder: Path) -> None:
-    with embedded_postgres(folder) as url, embedded_postgres(folder, durable=False) as same:
-        assert same == url
-        assert query(same, "SHOW fsync") == "on"
-
-
-# Forks
-
-
-FORKED = """
-def forked(url, way):
-    child = os.fork()
-    if child:
-        os.waitpid(child, 0)
-        return False
-    assert works(url)
-    if way == "at once":
-        os._exit(0)
-    if way == "by sys.exit":
-        sys.exit()
-    if way == "by an error":
-        raise ValueError
-    return True
-
-with embedded_postgres({folder}, durable=False) as url:
-    for way in ("at once", "by sys.exit", "by an error", "as the program does"):
-        if forked(url, way):
-            break
-        assert works(url)
-    else:
-        tell(url)
-        sys.stdin.read()
+ENTERED = """
+server = embedded_postgres(folder, durable=False)
+tell(server.__enter__())
+sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("folder_given", ["folder", "None"])
-def test_the_end_of_a_forked_child_is_of_no_consequence(folder: Path, folder_given: str, servers: Servers) -> None:
-    owner = start_owner(folder, FORKED.format(folder=folder_given))
+@pytest.mark.parametrize("body", [OWNER, ENTERED])
+@pytest.mark.parametrize("interrupt", [True, False])
+def test_the_end_of_the_program_stops_the_server(body: str, interrupt: bool, folder: Path, servers: Servers) -> None:
+    owner = started(folder, body)
+    assert servers(folder)
+    if interrupt:
+        os.killpg(owner.pid, signal.SIGINT)
+    _, said = owner.communicate(timeout=PATIENCE)
+    assert ("KeyboardInterrupt" in said) == interrupt
+    assert not servers(folder)
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_the_server_of_a_killed_owner_is_used_by_the_next_one(
+    folder: Path, end: signal.Signals, servers: Servers
+) -> None:
+    owner = started(folder)
+    (left,) = servers(folder)
+    owner.send_signal(end)
+    owner.communicate(timeout=PATIENCE)
+    with embedded_postgres(folder, durable=False) as url:
+        assert servers(folder) == [left]
+        number = store(url)
+    assert not servers(folder)
+    killed(started(folder))
+    with embedded_postgres(folder) as url:  # replaced, since it isn't durable
+        assert (query(url, "SHOW fsync"), stored(url)) == ("on", number)
+    assert not servers(folder)
+
+
+def test_the_temporary_server_of_a_killed_owner_is_removed_by_the_next_one(folder: Path, servers: Servers) -> None:
+    owner = start_owner(folder, OWNER.replace("folder", "None"))
     assert owner.stdout is not None
     data = Path(query(owner.stdout.readline().strip(), "SHOW data_directory"))
-    assert len(servers(data)) == 1
-    assert ended(owner) == ""
+    killed(owner)
+    assert servers(data)
+    with embedded_postgres(durable=False):
+        pass
     assert not servers(data)
-    assert data.exists() == (folder_given == "folder")
+    assert not data.parent.exists()
 
 
-CHILD_STAYS = """
+def test_a_killed_server_comes_back(folder: Path, servers: Servers) -> None:
+    with embedded_postgres(folder, durable=False) as url:
+        number = store(url)
+        (server,) = servers(folder)
+        server.kill()
+    assert stored_in(folder) == number
+
+
+def test_a_stale_lock_file_with_the_id_of_another_process_is_no_obstacle(folder: Path) -> None:
+    with embedded_postgres(folder, durable=False) as url:
+        number = store(url)
+    (data,) = folder.glob("data-*")
+    innocent = subprocess.Popen(["sleep", "3600"], **unprivileged())
+    try:
+        for name in ("postmaster.pid", ".s.PGSQL.5432.lock"):
+            words = f"{innocent.pid}\n{data}\n1700000000\n5432\n{data}\n\n 12345678         9\nready   \n"
+            (data / name).write_text(words)
+            os.chown(data / name, data.stat().st_uid, data.stat().st_gid)
+        assert stored_in(folder) == number
+        assert innocent.poll() is None
+    finally:
+        innocent.kill()
+        innocent.wait()
+
+
+FORKS = """
 with embedded_postgres(folder, durable=False) as url:
-    child = os.fork()
-    if child == 0:
+    for way in ("at once", "by sys.exit"):
+        child = os.fork()
+        if child == 0:
+            assert works(url)
+            os._exit(0) if way == "at once" else sys.exit()
+        os.waitpid(child, 0)
+        assert works(url)
+    if os.fork() == 0:
         time.sleep(3600)
-    tell(child)
+    tell(url)
     sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("is_killed", [False, True])
-def test_a_forked_child_that_stays_keeps_neither_the_server_nor_the_lock(
-    folder: Path, is_killed: bool, servers: Servers
+def test_the_end_of_a_forked_child_changes_nothing_and_one_that_stays_holds_no_lock(
+    folder: Path, servers: Servers
 ) -> None:
-    owner = start_owner(folder, CHILD_STAYS)
-    assert owner.stdout is not None
-    assert owner.stdin is not None
-    child = int(owner.stdout.readline())
+    owner = started(folder, FORKS)
+    (child,) = [one for one in psutil.Process(owner.pid).children() if one.name().startswith("python")]
     try:
-        if is_killed:
-            owner.kill()
-        owner.stdin.close()
-        owner.wait(timeout=PATIENCE)  # no `communicate`: the child has the pipes
-        wait_until(lambda: not servers(folder))
-        assert ended(start_owner(folder)).startswith("postgresql+psycopg://")
+        owner.kill()
+        owner.wait(timeout=PATIENCE)
+        assert servers(folder)
+        assert stored_in(folder) >= 0
         assert not servers(folder)
     finally:
-        os.kill(child, signal.SIGKILL)
-        owner.stdout.close()
-        assert owner.stderr is not None
-        owner.stderr.close()
+        child.kill()
+        owner.communicate(timeout=PATIENCE)
 
 
-CHILD_ENTERS = """
-reading, writing = os.pipe()
-with embedded_postgres(folder, durable=False) as url:
-    child = os.fork()
-    if child == 0:
-        with embedded_postgres(folder, durable=False) as own:
-            os.write(writing, b"entered")
-            os.read(0, 1)
-            tell(works(own))
-        os._exit(0)
-    os.read(reading, 1)
-tell("left")
-os.waitpid(child, 0)
-"""
+def test_settings_of_another_server_in_the_environment_do_not_count(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"PGPORT": "6543", "PGDATA": "/nowhere", "PGHOSTADDR": "192.0.2.1"}.items():
+        monkeypatch.setenv(name, value)
+    with embedded_postgres(folder, durable=False) as url:
+        monkeypatch.delenv("PGHOSTADDR")  # psycopg would follow it
+        assert query(url, "SHOW port") == "5432"
 
 
-def test_a_forked_child_that_enters_by_itself_is_a_user_of_its_own(folder: Path, servers: Servers) -> None:
-    owner = started(folder, CHILD_ENTERS)
-    assert servers(folder)
-    assert ended(owner).split() == ["True"]
-    assert not servers(folder)
+def test_a_server_that_does_not_start_says_why(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (configuration,) = folder.glob("data-*/postgresql.conf")
+    words = configuration.read_text()
+    configuration.write_text("no_such_setting = 1\n")
+    try:
+        with pytest.raises(EmbeddedServerError, match="no_such_setting"):
+            embedded_postgres(folder).__enter__()
+    finally:
+        configuration.write_text(words)
+    with pytest.raises(EmbeddedServerError, match="without ,"):
+        embedded_postgres("/tmp/a,b").__enter__()
+    with pytest.raises(FileExistsError):
+        embedded_postgres(configuration).__enter__()
+    with pytest.raises(EmbeddedServerError, match=r"Unix-domain socket path .* is too long"):
+        embedded_postgres(folder / ("x" * 100)).__enter__()
 
-
-WORKERS = """
-import multiprocessing
-with embedded_postgres(folder, durable=False) as url:
-    for _ in range(2):
-        with multiprocessing.get_context("fork").Pool(2) as pool:
-            assert pool.map(works, [url] * 4) == [True] * 4
-    tell(works(url))
-"""
-
-
-def test_forked_workers_come_and_go(folder: Path, servers: Servers) -> None:
-    assert ended(start_owner(folder, WORKERS)).split() == ["True"]
-    assert not servers(folder)
-
-
-def test_without_the_extra_the_error_names_the_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def not_installed(name: str) -> metadata.Distribution:
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "distribution", not_installed)
-    with pytest.raises(MissingExtraError, match=r"pip install 'ctxassembly\[embedded\]'"), embedded_postgres():
-        pass
+    with pytest.raises(errors.MissingExtraError, match=r"pip install 'ctxassembly\[embedded\]'"):
+        embedded_postgres().__enter__()
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="PostgreSQL runs as whoever is not root")
+def test_as_root_a_folder_behind_a_closed_one_is_refused_and_the_closed_one_stays_closed(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    with pytest.raises(EmbeddedServerError, match="every user may pass"):
+        embedded_postgres(tmp_path / "behind").__enter__()
+    assert tmp_path.stat().st_mode & 0o777 == 0o700
