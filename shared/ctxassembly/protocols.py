@@ -217,7 +217,7 @@ class Index(Protocol):
     >>> [hit.chunk.id for hit in retrieve("water and rest", words, index=index.with_filter({"ward": 2})).hits]
     ['b#0']
 
-    `ctxassembly.testing.index_cases` has a case for each rule of an index:
+    `MemoryIndex` over the same chunks gives the expected answers. The rules:
 
     - Words. `ctxassembly.stores.lexemes` finds the words of chunks and questions; an index that reads others, such as
       stems, does so in both. A word that no chunk has comes with near words of the index if `max_variants` asks for

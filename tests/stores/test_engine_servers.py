@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from index_cases import index_cases
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_qdrant import QdrantVectorStore
@@ -15,7 +16,6 @@ from qdrant_client import QdrantClient, models
 
 from ctxassembly import Chunk, retrieve
 from ctxassembly.stores.qdrant import QdrantIndex
-from ctxassembly.testing import index_cases
 
 pytestmark = pytest.mark.engines
 PREFIX = f"ctxassembly_test_{uuid4().hex}"

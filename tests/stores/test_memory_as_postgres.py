@@ -14,13 +14,13 @@ from typing import Any
 import psycopg
 import pytest
 from chinese import HANDBOOK
+from index_cases import index_cases
 
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.retrieval import QueryVocabulary, TermStats
 from ctxassembly.stores.postgres.schema import separate_sql
 from ctxassembly.stores.simple_words import MIN_SIMILARITY, NearWords, lexemes
-from ctxassembly.testing import index_cases
 
 TEXTS = [
     "Wie behandelt epilepsie bij kinderen? Bel 088-1234567, of mail: poli@ziekenhuis.nl (ma-vr 8.30-17.00 uur).",

@@ -7,12 +7,12 @@ from functools import reduce
 from typing import Any
 
 import pytest
+from index_cases import EVERYONE, FILTER_CASES, ROWS
 
 from ctxassembly import Chunk, ChunkRef, ConfigError, MemoryIndex, RetrievalConfig, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.retrieval import Question
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.testing.stores import EVERYONE, FILTER_CASES, ROWS
 from postgres_samples import embed, embed_query
 
 WRONG: list[tuple[Any, str]] = [

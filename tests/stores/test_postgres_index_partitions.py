@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from index_cases import index_cases
 from langchain_core.documents import Document
 from langchain_postgres import PGEngine, PGVectorStore
 
@@ -16,7 +17,6 @@ from ctxassembly import Chunk, ChunkRef, ConfigError, RetrievalConfig, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.ingest import IngestReport
-from ctxassembly.testing import index_cases
 from langchain_ctxassembly import number_stored_chunks
 from postgres_samples import chunks, embed, embed_query, execute, rows_of, vectors
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from index_cases import FILTER_CASES, ROWS, index_cases
 from qdrant_client import models
 
 from ctxassembly import Chunk, ChunkRef, MemoryIndex, retrieve
 from ctxassembly.retrieval import FindTerms, SearchChunks
 from ctxassembly.stores.qdrant import QdrantIndex
-from ctxassembly.testing import index_cases
-from ctxassembly.testing.stores import FILTER_CASES, ROWS
 from qdrant_edge_client import EdgeClient
 
 

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from index_cases import IndexCase, index_cases
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_qdrant import QdrantVectorStore
@@ -35,7 +36,6 @@ from ctxassembly.enrichment import EnrichmentConfig, enrich
 from ctxassembly.stores.qdrant import QdrantIndex
 from ctxassembly.stores.qdrant.engine import QdrantEngine
 from ctxassembly.stores.qdrant.ingest import Writer
-from ctxassembly.testing import IndexCase, index_cases
 from langchain_ctxassembly import ContextRetriever
 
 EMBEDDINGS = DeterministicFakeEmbedding(size=8)

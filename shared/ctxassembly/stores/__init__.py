@@ -1,7 +1,7 @@
 """Stores and indexes, and the parts that an index of your own is made of: words, their counts, near words, filters.
 
-I/O that both adapters need lives here: PostgreSQL, filtered stores, local embeddings. The engine never imports it. Each
-public name is imported on first use. `ctxassembly.testing.index_cases` tests what you make of them.
+I/O that both adapters need lives here: PostgreSQL, Qdrant, filtered stores, local embeddings. The engine never imports
+it. Each public name is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+"""The index in memory: all that every index must do, and what the others are compared with."""
+
 from __future__ import annotations
 
 import math
@@ -6,13 +8,24 @@ from typing import Any
 
 import pytest
 from chinese import HANDBOOK, QUESTIONS
+from index_cases import IndexCase, index_cases
 
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryIndex, MemoryStore, aretrieve, assemble, retrieve
-from ctxassembly.config.retrieval import RetrievalConfig
-from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.retrieval import QueryVocabulary, TermStats
-from ctxassembly.stores.simple_words import lexemes
+from ctxassembly import (
+    AssemblyConfig,
+    Chunk,
+    ChunkRef,
+    ConfigError,
+    Hit,
+    InputError,
+    MemoryIndex,
+    MemoryStore,
+    RetrievalConfig,
+    aretrieve,
+    assemble,
+    retrieve,
+)
+from ctxassembly.retrieval import FindTerms, QueryVocabulary, SearchChunks, TermStats
+from ctxassembly.stores import lexemes
 from stopwatch import takes_less
 
 
@@ -31,6 +44,11 @@ def scores(index: MemoryIndex, query: str, condition: Any = None, limit: int = 1
     words = index.find_terms(FindTerms(query, 32, 4))
     found = index.search(SearchChunks(limit, None, words, condition))
     return {one.chunk.id: one.keyword_score for one in found if one.keyword_score is not None}
+
+
+@pytest.mark.parametrize("case", [*index_cases(MemoryIndex)], ids=lambda case: case.name)
+def test_all_cases_of_an_index(case: IndexCase):
+    case.check()
 
 
 # Words
@@ -57,11 +75,6 @@ def test_the_rarest_words_are_kept_and_unknown_ones_take_no_place():
     assert [term.text for term in index.find_terms(FindTerms("x1 x2 x3 water", 2, 0)).terms] == ["x1", "water"]
 
 
-def test_near_words_are_looked_up_for_unknown_words_alone():
-    vocabulary = MemoryIndex(WATER).find_terms(FindTerms("feritin water", 32, 4))
-    assert vocabulary.terms == (TermStats("feritin", 0, ("ferritin",)), TermStats("water", 2))
-
-
 def test_a_chinese_question_finds_the_sentence_that_answers_it():
     sentences = [f"{sentence}。" for text in HANDBOOK.values() for sentence in text.split("。")[:-1]]
     index = MemoryIndex([chunk(f"A{at}", sentence) for at, sentence in enumerate(sentences)])
@@ -70,21 +83,11 @@ def test_a_chinese_question_finds_the_sentence_that_answers_it():
     assert found == QUESTIONS
 
 
-def test_a_latin_word_within_chinese_is_found_whole():
-    index = MemoryIndex([chunk("A0", "按照ISO27001认证"), chunk("A1", "符合ISO27002的要求")])
-    assert [*scores(index, "ISO27001")] == [*scores(index, "ＩＳＯ２７００１")] == ["A0"]
-
-
 @pytest.mark.parametrize("questions", ["What is iron?", ["What is iron?", "And copper?"]])
 def test_title_and_questions_are_searched(questions: Any):
     index = MemoryIndex([chunk("A0", "text", title="The liver", questions=questions, author="Iron"), chunk("A1")])
     assert [*scores(index, "liver")] == [*scores(index, "iron")] == ["A0"]
     assert scores(index, "iron")["A0"] == scores(index, "liver")["A0"]  # the author isn't searched: one occurrence
-
-
-def test_a_chunk_without_questions_is_found_all_the_same():
-    """In SQL `title || content || NULL` is NULL."""
-    assert [*scores(MemoryIndex([chunk("A0", "liver", questions=None)]), "liver")] == ["A0"]
 
 
 def test_other_keys_are_searched_or_none():
@@ -206,10 +209,6 @@ def test_a_filter_holds_in_every_channel(condition: Any):
             found = asked.search(SearchChunks(1, vector, vocabulary, own))
             assert {one.chunk.id for one in found} <= {"A0", "A2"}
             assert found  # the best that passes, not the best if it passes
-
-
-def test_a_filter_that_matches_nothing_gives_nothing():
-    assert scores(MemoryIndex(WATER), "water", {"tenant": "nobody"}) == {}
 
 
 def test_a_filter_of_another_form_is_an_error():
