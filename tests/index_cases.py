@@ -260,7 +260,7 @@ def _check_refused(make: Callable[[], Any], condition: Any) -> None:
 
 
 def _check_origin(make_index: MakeIndex) -> None:
-    origin = ChunkOrigin((("page", 7), ("title", "Ü")), 5, "parent", ("child 1", "child 2"), "lab/7")
+    origin = ChunkOrigin((("page", 7), ("title", "Ü")), 5, "lab/7")
     hidden: dict[str, Any] = {
         "hidden_from_model": frozenset({"owner"}),
         "hidden_from_header": frozenset({"owner", "file"}),

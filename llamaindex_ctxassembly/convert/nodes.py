@@ -20,7 +20,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 
-from ctxassembly.assembly.adjacency.positions import FACTS_KEY
+from ctxassembly.assembly.adjacency.positions import FACTS_KEY, PARENT_KEY
 from ctxassembly.config.hints import hint_for
 from ctxassembly.context import Context
 from ctxassembly.data.blocks import block_in
@@ -141,24 +141,16 @@ def _chunk_origin(
     node: BaseNode, document_id: Any, source: str | None, near: int | None, keys: MetadataKeys
 ) -> ChunkOrigin | None:
     """Return the origin of `node` by its relationships and metadata; None if they add nothing."""
-    parent_id, children = related_id(node, NodeRelationship.PARENT), _related(node, NodeRelationship.CHILD)
-    children = [one for one in children if isinstance(one, RelatedNodeInfo)] if isinstance(children, list) else []
     is_apart = source != to_id(document_id)  # as text, since an array can't be compared
     lookup_id = to_id(keys.read(node.metadata, "lookup_id")) or (source if is_apart else None)
     section: dict[str, Any] = {}
     if is_apart:  # the metadata name the document, so a node may be one of its pages or sections
         section = dict(section_of(node.metadata, keys)) | ({} if source is None else {"source": source})
-    if parent_id is not None:
-        section["parent"] = parent_id
-    if not (section or lookup_id or near is not None or children):
+    if (parent_id := related_id(node, NodeRelationship.PARENT)) is not None:
+        section[PARENT_KEY] = parent_id
+    if not (section or lookup_id or near is not None):
         return None
-    return ChunkOrigin(
-        section=tuple(sorted(section.items())),
-        near=near,
-        parent_id=parent_id,
-        child_ids=tuple(child.node_id for child in children),
-        lookup_id=lookup_id,
-    )
+    return ChunkOrigin(section=tuple(sorted(section.items())), near=near, lookup_id=lookup_id)
 
 
 def offsets_of(node: BaseNode, text: Any, keys: MetadataKeys) -> tuple[Any, int | None]:

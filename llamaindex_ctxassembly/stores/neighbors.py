@@ -7,18 +7,16 @@ of the document are read, and the requested ones are selected here.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from llama_index.core.schema import BaseNode
+from llama_index.core.schema import BaseNode, NodeRelationship
 from llama_index.core.storage.docstore.types import BaseDocumentStore, RefDocInfo
 from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
     FilterCondition,
-    FilterOperator,
     MetadataFilter,
     MetadataFilters,
 )
@@ -27,9 +25,8 @@ from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.config.hints import check_store
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import is_filter
-from ctxassembly.data.metadata_keys import MetadataKeys, get_path, with_keys
+from ctxassembly.data.metadata_keys import MetadataKeys, with_keys
 from ctxassembly.errors import ConfigError
-from ctxassembly.safe_repr import to_id
 from ctxassembly.stores.filtered import FilteredStore, chunk_predicate
 from llamaindex_ctxassembly.convert.models import check_kind
 from llamaindex_ctxassembly.convert.nodes import to_chunk
@@ -48,13 +45,11 @@ class DocstoreNeighbors:
     ['Go home.']
 
     A docstore keeps no indexes. For a chunk by its index, as for a whole document, all nodes of the document are read.
-    If `keys.document_id` makes one document of the pages of a file, which the docstore has as a document each, the
-    metadata of all its documents are read to find the pages before and after.
     """
 
-    finds_offsets = True
     remedies: ClassVar[Mapping[Problem, str]] = {
         "place": "VectorStoreIndex(number_chunks(nodes))",
+        "part": "VectorStoreIndex(number_chunks(nodes))",
         "answer": "ContextAssemblyPostprocessor.from_index(index) or VectorStoreIndex(number_chunks(nodes))",
     }
     """Lines to write if neighbors can't be found."""
@@ -68,15 +63,11 @@ class DocstoreNeighbors:
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Return the chunks that exist among `refs`."""
-        documents = self.docstore.get_all_ref_doc_info() if _page_requests(refs) else None
-        refs = [*refs, *_adjacent_pages(refs, documents or {}, self.keys)]
         infos = [self.docstore.get_ref_doc_info(document_id) for document_id in _documents_to_search(refs)]
         return _select_chunks(self.docstore.get_nodes(_node_ids(refs, infos), raise_error=False), refs, self.keys)
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`."""
-        documents = await self.docstore.aget_all_ref_doc_info() if _page_requests(refs) else None
-        refs = [*refs, *_adjacent_pages(refs, documents or {}, self.keys)]
         infos = await asyncio.gather(*(self.docstore.aget_ref_doc_info(name) for name in _documents_to_search(refs)))
         nodes = await self.docstore.aget_nodes(_node_ids(refs, infos), raise_error=False)
         return _select_chunks(nodes, refs, self.keys)
@@ -97,13 +88,9 @@ class VectorStoreNeighbors:
     ['Then rest.']
 
     A fetch takes one call for the chunks named by id, and one for the documents that have to be searched; the engine
-    asks for both at once only if the hits differ in how they name their neighbors. If `keys.document_id` makes one
-    document of the pages of a file, one more call for each file gets the pages before and after, where links end.
-    LlamaIndex keeps no offset in the metadata, so `get_nodes` can't be asked for one: for a node without links, all
-    nodes of its SOURCE are read. For PGVectorStore there is PGVectorNeighbors.
+    asks for both at once only if the hits differ in how they name their neighbors. For a node without links, all nodes
+    of its SOURCE are read. For PGVectorStore there is PGVectorNeighbors.
     """
-
-    finds_offsets = True
 
     vector_store: BasePydanticVectorStore
     _: KW_ONLY
@@ -122,7 +109,7 @@ class VectorStoreNeighbors:
         number = "number_stored_chunks(vector_store)"
         build = "VectorStoreIndex(number_chunks(nodes), storage_context=storage_context)"
         return {
-            **dict.fromkeys(("place", "answer"), number if can_number else build),
+            **dict.fromkeys(("place", "part", "answer"), number if can_number else build),
             "method": "ContextAssemblyPostprocessor(docstore=VectorStoreIndex(nodes, storage_context=storage_context, "
             "store_nodes_override=True).docstore)",
         }
@@ -130,15 +117,13 @@ class VectorStoreNeighbors:
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Return the chunks that exist among `refs`."""
         nodes = [node for query in _node_queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
-        pages = [node for query in _page_queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
-        return [*_select_chunks(nodes, refs, self.keys), *(to_chunk(node, self.keys) for node in pages)]
+        return _select_chunks(nodes, refs, self.keys)
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`."""
         store = self.vector_store
         nodes = [node for query in _node_queries(refs, self.keys) for node in await store.aget_nodes(**query)]
-        pages = [node for query in _page_queries(refs, self.keys) for node in await store.aget_nodes(**query)]
-        return [*_select_chunks(nodes, refs, self.keys), *(to_chunk(node, self.keys) for node in pages)]
+        return _select_chunks(nodes, refs, self.keys)
 
 
 def _named_ids(refs: Iterable[ChunkRef]) -> list[str]:
@@ -156,63 +141,6 @@ def _node_ids(refs: Iterable[ChunkRef], infos: Iterable[RefDocInfo | None]) -> l
     return list(dict.fromkeys((*_named_ids(refs), *document_node_ids)))
 
 
-def _select_chunks(nodes: Iterable[BaseNode], refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[Chunk]:
-    """Return the chunks of those `nodes` that `refs` ask for."""
-    ids = set(_named_ids(refs))
-    whole_documents = {ref.document_id for ref in refs if ref.chunk_id is None and ref.index is None}
-    indexes = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
-    # Metadata may hold "7" or 7.0 for 7.
-    positions = {(document_id, form) for document_id, index in indexes for form in (f"{index}", f"{index}.0")}
-    chunks = (to_chunk(node, keys) for node in nodes)
-    return [
-        chunk
-        for chunk in chunks
-        if chunk.id in ids or chunk.lookup_id in whole_documents or (chunk.lookup_id, str(chunk.index)) in positions
-    ]
-
-
-class _PageRequest(NamedTuple):
-    """A page that its store has as a document of its own, with a request for the pages of the file next to it."""
-
-    ref: ChunkRef
-    document_id: str
-    """The id of the file."""
-    page_key: str
-    """The metadata key that has the number of the page."""
-    adjacent_pages: tuple[str | int | float, ...]
-    """The numbers of the pages before and after it, as metadata have them."""
-
-
-def _page_requests(refs: Iterable[ChunkRef]) -> list[_PageRequest]:
-    """Return the requests for adjacent pages among `refs`."""
-    requests = []
-    for ref in refs:
-        around = ref.around_offset
-        if around is not None and around.page_key is not None and around.document_id is not None:
-            stored_value = dict(around.section)[around.page_key]
-            number = int(float(stored_value))
-            adjacent = tuple(type(stored_value)(page) for page in (number - 1, number + 1))
-            requests.append(_PageRequest(ref, around.document_id, around.page_key, adjacent))
-    return requests
-
-
-def _adjacent_pages(
-    refs: Iterable[ChunkRef], documents: Mapping[str, RefDocInfo], keys: MetadataKeys
-) -> list[ChunkRef]:
-    """Return references to the last nodes of the page before each, and to the first nodes of the page after it."""
-    by_page: dict[tuple[str | None, str], list[str]] = defaultdict(list)
-    for info in documents.values():
-        document_id = to_id(keys.read(info.metadata, "document_id"))
-        for name in keys.page:  # as text: a page may be 7 here and "7" there
-            by_page[document_id, f"{name} {to_id(get_path(info.metadata, name))}"] += info.node_ids
-    page_refs: list[ChunkRef] = []
-    for ref, document_id, page_key, adjacent_pages in _page_requests(refs):
-        per_side = ref.around_offset.per_side if ref.around_offset else 0
-        before, after = (by_page.get((document_id, f"{page_key} {to_id(page)}"), []) for page in adjacent_pages)
-        page_refs += [ChunkRef(ref.document_id, chunk_id=node) for node in (*before[-per_side:], *after[:per_side])]
-    return page_refs
-
-
 def _node_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
     """Return arguments for `get_nodes`, never an empty list of ids, for which some stores return their whole table."""
     queries: list[dict[str, Any]] = []
@@ -227,24 +155,21 @@ def _node_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str
     return queries
 
 
-def _page_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
-    """Return arguments for the pages next to those in `refs`: for each file a plain AND, which every store supports."""
-    pages_by_file: dict[tuple[str, str], list[Any]] = defaultdict(list)
-    for request in _page_requests(refs):
-        pages_by_file[request.document_id, request.page_key] += request.adjacent_pages
-    return [
-        {
-            "node_ids": None,
-            "filters": MetadataFilters(
-                filters=[
-                    MetadataFilter(key=name, value=document_id),
-                    MetadataFilter(key=page_key, operator=FilterOperator.IN, value=list(dict.fromkeys(pages))),
-                ]
-            ),
-        }
-        for (document_id, page_key), pages in pages_by_file.items()
-        for name in keys.document_id
-    ]
+def _select_chunks(nodes: Iterable[BaseNode], refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[Chunk]:
+    """Return the chunks of those `nodes` that `refs` ask for."""
+    ids = set(_named_ids(refs))
+    whole_documents = {ref.document_id for ref in refs if ref.chunk_id is None and ref.index is None}
+    indexes = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
+    # Metadata may hold "7" or 7.0 for 7.
+    positions = {(document_id, form) for document_id, index in indexes for form in (f"{index}", f"{index}.0")}
+
+    def is_requested(node: BaseNode, chunk: Chunk) -> bool:
+        # A node with children has their text: next to them it is no neighbor.
+        in_whole_document = chunk.lookup_id in whole_documents and NodeRelationship.CHILD not in node.relationships
+        return chunk.id in ids or in_whole_document or (chunk.lookup_id, str(chunk.index)) in positions
+
+    chunks = ((node, to_chunk(node, keys)) for node in nodes)
+    return [chunk for node, chunk in chunks if is_requested(node, chunk)]
 
 
 def make_neighbor_store(

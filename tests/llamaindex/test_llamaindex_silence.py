@@ -328,4 +328,5 @@ def test_pages_of_one_chunk_each_are_said_to_be_documents_of_their_own() -> None
     one = ours(docstore=index.docstore, config=AssemblyConfig(keys=MetadataKeys(document_id="file_path")))
     context = one.context(hits, QUERY)
     assert context.trace.missing is None
-    assert [citation.pages for citation in context.citations] == [(1, 2, 3, 4)]
+    assert [citation.pages for citation in context.citations] == [(2, 4)]
+    assert any("number_chunks(nodes)" in note for note in context.trace.notes)

@@ -47,13 +47,9 @@ class ChunkOrigin:
     """
 
     section: SectionKey = ()
-    """The page or section that `start` counts in."""
+    """The page, the section or the larger chunk (its id under `PARENT_KEY`) that `start` counts in."""
     near: int | None = None
     """Approximate offset, where `start` is unknown because another tool replaced the slice by a longer text."""
-    parent_id: str | None = None
-    """The larger chunk that this one was cut from, in whose text `start` counts."""
-    child_ids: tuple[str, ...] = ()
-    """The smaller chunks that this one was cut into, in order."""
     lookup_id: str | None = None
     """The id by which the store finds the document; None if it is `Chunk.document_id`."""
     shares_index: bool = False

@@ -162,8 +162,7 @@ def with_extras(chunk: Chunk, extras: Mapping[str, Any]) -> Chunk:
     names = ("hidden_from_model", "hidden_from_header")
     hidden: dict[str, Any] = {name: frozenset(extras.get(name, ())) for name in names}
     if origin := extras.get("origin"):
-        lists = {"section": tuple(map(tuple, origin["section"])), "child_ids": tuple(origin["child_ids"])}
-        origin = ChunkOrigin(**{**origin, **lists})
+        origin = ChunkOrigin(**{**origin, "section": tuple(map(tuple, origin["section"]))})
     return replace(chunk, origin=origin, **hidden)
 
 

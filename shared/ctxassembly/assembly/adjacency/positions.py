@@ -92,6 +92,8 @@ OFFSET_TOLERANCE = 20
 """Characters of a gap that may be stripped white space, or of an overlap that may be an accident."""
 FACTS_KEY = "facts"
 """The name of the part that holds a graph's facts about a chunk."""
+PARENT_KEY = "parent"
+"""The name of the part that is a larger chunk, by its id, from which smaller ones were cut."""
 
 
 def chunk_section(chunk: Chunk) -> SectionKey:
@@ -231,7 +233,10 @@ def page_key(chunks: Iterable[Chunk], keys: Sequence[str]) -> str | None:
 
 
 def find_containers(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
-    """Return, by key, the container of each candidate without an index that lies in another of its document."""
+    """Return, by key, the container of each candidate that lies in another of its document.
+
+    Of those without an index the offsets say so; of those cut from a larger chunk, whose offsets count in it, the text.
+    """
     by_part: dict[tuple[str, SectionKey], list[tuple[int, int, Candidate]]] = defaultdict(list)
     for candidate in candidates:
         chunk = candidate.chunk
@@ -246,7 +251,26 @@ def find_containers(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
                 containers[candidate.key] = farthest
             elif farthest is None or _end_offset(candidate.chunk) >= _end_offset(farthest.chunk):
                 farthest = candidate
-    return containers
+    return containers | _find_larger(candidates)
+
+
+def _find_larger(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
+    """Return, by key, the longest candidate whose text contains a chunk cut from a larger one."""
+    larger: dict[int, Candidate] = {}
+    for candidate in candidates:
+        part, text = chunk_section(candidate.chunk), candidate.chunk.text.strip()
+        if PARENT_KEY in dict(part):
+            around = [
+                other
+                for other in candidates
+                if other.chunk.document_id == candidate.chunk.document_id
+                and chunk_section(other.chunk) != part
+                and len(other.chunk.text) > len(candidate.chunk.text)
+                and text in other.chunk.text
+            ]
+            if around:
+                larger[candidate.key] = max(around, key=lambda other: len(other.chunk.text))
+    return larger
 
 
 def is_covered(chunk: Chunk, others: Iterable[Chunk]) -> bool:

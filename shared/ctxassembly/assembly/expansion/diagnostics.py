@@ -16,7 +16,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from ctxassembly.assembly.adjacency.indentation import is_indentation_lost
-from ctxassembly.assembly.adjacency.positions import OFFSET_TOLERANCE, is_facts, offset_of, overlap_by_offset
+from ctxassembly.assembly.adjacency.positions import (
+    OFFSET_TOLERANCE,
+    PARENT_KEY,
+    chunk_section,
+    is_facts,
+    offset_of,
+    overlap_by_offset,
+)
 from ctxassembly.assembly.rendering.groups import GetJoin
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
@@ -24,10 +31,10 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import pluralize, safe_repr
 from ctxassembly.user_warnings import with_remedy
 
-Problem = Literal["place", "answer", "method", "failed", "pages", "hit", "indentation"]
-"""The hits have no position in their document; the store has none of the expected chunks; the store can't be queried;
-it raised an error; each page of a file is a separate document; the store doesn't contain the hits themselves; the
-splitter stripped the indentation of code."""
+Problem = Literal["place", "part", "answer", "method", "failed", "pages", "hit", "indentation"]
+"""The hits have no position in their document, or one in a page or a larger chunk alone; the store has none of the
+expected chunks; the store can't be queried; it raised an error; each page of a file is a separate document; the store
+doesn't contain the hits themselves; the splitter stripped the indentation of code."""
 
 _ALONE = "The text before and after the retrieved chunks isn't added"
 ADVICE: Mapping[Problem, tuple[str, str]] = {
@@ -35,6 +42,7 @@ ADVICE: Mapping[Problem, tuple[str, str]] = {
         "The text before and after these chunks isn't added",
         "number_stored_chunks(vectorstore) or number_chunks(documents)",
     ),
+    "part": ("The text beyond it isn't added", "number_chunks(documents)"),
     "answer": (_ALONE, "AssemblyConfig(keys=MetadataKeys(document_id='document_id', index='chunk_index'))"),
     "method": (_ALONE, "assemble(hits, store=MemoryStore(chunks))"),
     "failed": (_ALONE, "AssemblyConfig(on_store_error='raise')"),
@@ -105,6 +113,27 @@ def _pages_as_documents(hits: Iterable[Chunk], keys: MetadataKeys) -> tuple[str,
         if len(of_file) > 1 and len(numbers) > 1:
             return f"Pages {numbers[0]} and {numbers[1]} of {safe_repr(file, _ID_CHARS)} are separate documents", key
     return None
+
+
+def limited_to_part(
+    hits: Sequence[Chunk], finds_pages: bool, remedies: Mapping[Problem, str] | None = None
+) -> str | None:
+    """Return a note on `hits` that find neighbors only in their own page, or in the larger chunk they were cut from.
+
+    `finds_pages` says whether the store is asked for the pages before and after by their numbers.
+    """
+
+    def is_limited(hit: Chunk) -> bool:
+        is_page = not finds_pages and hit.lookup_id != hit.document_id and bool(chunk_section(hit))
+        return hit.index is None and (is_page or PARENT_KEY in dict(chunk_section(hit)))
+
+    limited = [hit for hit in hits if is_limited(hit)]
+    if not limited:
+        return None
+    which = (
+        f"{len(limited):,} of {pluralize(len(hits), 'retrieved chunk')} (first: {safe_repr(limited[0].id, _ID_CHARS)})"
+    )
+    return describe_problem("part", f"The place of {which} is known in its page or larger chunk alone", remedies)
 
 
 def unverified_gaps(hits: Sequence[Chunk], remedies: Mapping[Problem, str] | None = None) -> str | None:

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from ctxassembly.assembly.adjacency.conflicting_offsets import drop_conflicting_offsets
-from ctxassembly.assembly.adjacency.hierarchy import parent_ids, with_document_offset
 from ctxassembly.assembly.adjacency.positions import (
     KnownComplete,
     assign_document,
@@ -33,6 +32,7 @@ from ctxassembly.assembly.expansion.access import MetadataAccess
 from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.expansion.diagnostics import (
     diagnose,
+    limited_to_part,
     missing_neighbor,
     unstored_hits_warning,
     unverified_gaps,
@@ -104,7 +104,7 @@ def _add_neighbors(
     expanded = [hit.chunk for hit in hits if hit.rank not in without_neighbors]
     fetched = yield from _fetch_neighbors(expanded, admitted, config, policy, log)
     own_hits = _separate_unstored([hit.chunk for hit in hits], fetched, config)
-    chunks, found = _with_document_offsets(_merge_linked_documents(own_hits, fetched), fetched)
+    chunks, found = _merge_linked_documents(own_hits, fetched), fetched.chunks
     placed, notes = drop_conflicting_offsets([*chunks, *found], config.keys)
     log.notes += notes
     flagged = flag_shared_indexes(placed)
@@ -152,6 +152,8 @@ def _fetch_neighbors(
         lack = unstored_hits_warning(fetched.unstored_hits, len(chunks), remedies)
     log.notes += [lack] if lack else []  # a failure of the store is noted already, with its whole message
     log.missing = "\n".join(filter(None, (lack, fetched.failure))) or None
+    if fetched.returned_ids and (limit := limited_to_part(chunks, bool(policy.offset_window), remedies)) is not None:
+        log.notes.append(limit)
     if log.missing is None and returned_ids == {} and (doubt := unverified_gaps(chunks, remedies)) is not None:
         log.notes.append(doubt)
     return fetched
@@ -181,19 +183,6 @@ def _merge_linked_documents(hits: list[Chunk], fetched: FetchedChunks) -> list[C
     for chunks in (fetched.chunks, fetched.hidden_between):
         chunks[:] = [assign_document(chunk, document_map) for chunk in chunks]
     return [assign_document(hit, document_map) for hit in hits]
-
-
-def _with_document_offsets(hits: list[Chunk], fetched: FetchedChunks) -> tuple[list[Chunk], list[Chunk]]:
-    """Return the hits and the fetched chunks that may adjoin them, both with the offsets of their documents.
-
-    Parents are left out: they were fetched for these offsets alone.
-    """
-    parents = parent_ids((*hits, *fetched.chunks))
-    if not parents:
-        return hits, fetched.chunks
-    known = {chunk.id: chunk for chunk in (*fetched.hidden_between, *fetched.chunks, *hits)}
-    found = [with_document_offset(chunk, known) for chunk in fetched.chunks if chunk.id not in parents]
-    return [with_document_offset(chunk, known) for chunk in hits], found
 
 
 def _chunk_positions(

@@ -154,14 +154,12 @@ class _Fetcher:
         # All around an index is known beforehand.
         wanted = () if self._requested else index_refs(self._hits, self._policy.window, self._known.values())
         if self._without_index:
-            absent = {ref.chunk_id for ref in self._answered if ref.chunk_id} - self._known.keys()
             wanted += link_refs(
                 self._without_index,
                 self._known,
                 self._config.window,
                 per_side=self._policy.offset_window,
                 page_keys=self._config.keys.page,
-                absent=absent,
             )
         # Titles are asked for once, together with the hits: whether the store holds these is known from its answer.
         mentions: tuple[ChunkRef, ...] = ()

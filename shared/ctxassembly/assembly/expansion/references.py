@@ -1,16 +1,15 @@
 """The plan of a fetch, never the fetch itself: references to unknown neighbors, and the neighbors of each hit.
 
-A chunk finds its neighbors in one of four ways, in this order: by its index; by its larger chunk's other children; by
-links, a step at a time; by its offset, if the store can be asked so. A document that offers none is asked for whole.
+A chunk finds its neighbors in one of three ways, in this order: by its index; by links, a step at a time; by its
+offset, if the store can be asked so. A document that offers none is asked for whole.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
-from ctxassembly.assembly.adjacency.hierarchy import missing_relatives
 from ctxassembly.assembly.adjacency.positions import chunk_section, page_key
 from ctxassembly.assembly.adjacency.shared_ids import find_by_id
 from ctxassembly.assembly.expansion.access import MetadataAccess, NearHit
@@ -48,28 +47,20 @@ def link_refs(
     *,
     per_side: int = 0,
     page_keys: Sequence[str] = (),
-    absent: Container[str] = (),
 ) -> tuple[ChunkRef, ...]:
     """References to the next unknown chunks around the `hits` that have no index, in both directions.
 
-    Links are followed for at most `window` steps. A chunk that was cut from a larger one finds its neighbors through
-    that one's other children. A chunk without links is asked for by its offset, `per_side` chunks on each side; 0 means
-    that the store can't be asked so. A document whose links are missing on a side, and that can't be asked by offset,
-    is asked for whole: a reference without index and id.
+    Links are followed for at most `window` steps. A chunk without links is asked for by its offset, `per_side` chunks
+    on each side; 0 means that the store can't be asked so. A document whose links are missing on a side, and that can't
+    be asked by offset, is asked for whole: a reference without index and id.
 
-    `known` are all chunks seen so far, by id; `absent` are ids under which the store has nothing; `page_keys` are the
-    metadata keys of a page's number.
+    `known` are all chunks seen so far, by id; `page_keys` are the metadata keys of a page's number.
     """
     refs: dict[ChunkRef, None] = {}
     following = {chunk.prev_id: chunk.id for chunk in known.values() if chunk.prev_id}
     preceding = {chunk.next_id: chunk.id for chunk in known.values() if chunk.next_id}
     for hit in hits:
         if hit.index is not None:
-            continue
-        # Parents and their children first: what they name is surer than links, which may end with the parent.
-        relatives = missing_relatives(hit, known, window, absent)
-        if relatives is not None:
-            refs.update((ChunkRef(hit.lookup_id, chunk_id=chunk_id), None) for chunk_id in relatives)
             continue
         if not (hit.prev_id or hit.next_id or hit.id in following or hit.id in preceding):
             if per_side and hit.start is not None:

@@ -8,8 +8,7 @@ from itertools import pairwise
 import pytest
 
 from builders import candidate_of, decision, hits_of, numbered, split, standing
-from ctxassembly import AssemblyConfig, Chunk, MemoryStore, assemble
-from ctxassembly.assembly.adjacency.hierarchy import MAX_LEVELS, missing_relatives, with_document_offset
+from ctxassembly import AssemblyConfig, Chunk, assemble
 from ctxassembly.assembly.adjacency.positions import (
     CHAIN_GAP,
     KnownComplete,
@@ -101,64 +100,6 @@ def test_what_is_only_said_to_lie_in_a_larger_chunk_stays():
 def test_chunks_with_an_index_are_left_to_it():
     whole, inner = split("D", TEXT, size=len(TEXT))[0], replace(PLAIN[3], index=1)
     assert find_containers([candidate_of(inner, 0), candidate_of(whole, 1)]) == {}
-
-
-def family() -> dict[str, Chunk]:
-    """Two parents of three children each."""
-    chunks = {}
-    for parent, begin in (("P", 0), ("Q", 600)):
-        names = tuple(f"{parent}{n}" for n in range(3))
-        text = TEXT[begin : begin + 600]
-        link = {"next_id": "Q"} if parent == "P" else {"prev_id": "P"}
-        chunks[parent] = Chunk(parent, "D", text, start=begin, origin=ChunkOrigin(child_ids=names), **link)
-        for n, name in enumerate(names):
-            origin = ChunkOrigin((("parent", parent),), parent_id=parent)
-            chunks[name] = Chunk(name, "D", text[200 * n : 200 * n + 200], start=200 * n, origin=origin)
-    return chunks
-
-
-def test_kin_are_found_step_by_step():
-    chunks = family()
-    assert missing_relatives(chunks["P2"], {}, 1) == ("P",)
-    known = {"P": chunks["P"]}
-    assert missing_relatives(chunks["P2"], known, 1) == ("P1", "Q")
-    known["Q"] = chunks["Q"]
-    assert missing_relatives(chunks["P2"], known, 1) == ("P1", "Q0")
-    known |= {name: chunks[name] for name in ("P1", "Q0")}
-    assert missing_relatives(chunks["P2"], known, 1) == ()
-    assert missing_relatives(chunks["P2"], known, 2) == ("P0", "Q1")
-    assert missing_relatives(chunks["P"], known, 1) is None
-    assert missing_relatives(chunks["P2"], {}, 1, absent={"P"}) is None
-
-
-def test_an_offset_in_a_parent_is_one_in_the_document_if_the_text_bears_it_out():
-    chunks = family()
-    found = with_document_offset(chunks["Q1"], chunks)
-    assert (found.start, found.origin and found.origin.section) == (800, ())
-    assert with_document_offset(replace(chunks["Q1"], start=3), chunks).start is None
-    assert with_document_offset(chunks["Q1"], {}) == chunks["Q1"]
-
-
-def test_parents_of_each_other_end():
-    one, two = (
-        Chunk(name, "D", TEXT, start=0, origin=ChunkOrigin((("parent", other),), parent_id=other, child_ids=(other,)))
-        for name, other in (("one", "two"), ("two", "one"))
-    )
-    known = {"one": one, "two": two}
-    assert missing_relatives(one, known, 3) == ()
-    assert with_document_offset(one, known).start == 0
-    assert MAX_LEVELS >= 3
-    context = assemble(hits_of([one, two]), store=MemoryStore([one, two]))
-    assert context.text.count("w000") == 1
-
-
-def test_leaves_are_read_in_order_with_the_leaves_beside_them():
-    chunks = family()
-    store = MemoryStore(chunks.values())
-    context = assemble(hits_of([chunks["Q0"]]), AssemblyConfig(neighbors="unfiltered"), store=store)
-    assert standing(context) == ["P2", "Q0", "Q1"]
-    assert next(source.start for source in context.provenance) == 400
-    assert "[...]" not in context.text
 
 
 def test_thousands_of_blank_chunks_of_a_document_take_no_longer_than_they_are_many():
