@@ -25,7 +25,7 @@ from ctxassembly.assembly.call import System
 from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.selection.supplement import SupplementInput, supplement_from_retrieval
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
-from ctxassembly.config.hints import check_store, checked_model, hint_for_documents, setting_lines
+from ctxassembly.config.hints import check_store, raises_config_errors
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Chunk, Hit
@@ -57,7 +57,7 @@ QUERY_KEYS = ("question", "input")
 INPUT_FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...', 'supplement': '...'}"
 
 
-@checked_model(setting_lines("config={}"))
+@raises_config_errors
 class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTransformer, BaseDocumentCompressor):
     """Assembles documents, best first: `retriever | ContextAssembler(store=...)`.
 
@@ -343,7 +343,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             if not isinstance(documents, (list, tuple)) or not all(
                 isinstance(one, (Document, Hit)) for one in documents
             ):
-                raise InputError(f"{INPUT_FORMS}, got {safe_repr(documents)}{hint_for_documents(documents)}")
+                raise InputError(f"{INPUT_FORMS}, got {safe_repr(documents)}")
             if query is not None and not isinstance(query, str):
                 raise InputError(f"the query must be a string, got {safe_repr(query)}")
             hits, own = read_documents(documents, self.assembly_settings.keys)

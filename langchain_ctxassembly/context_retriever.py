@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, InstanceOf, SkipValidation, model_valida
 from typing_extensions import Self, override
 
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
-from ctxassembly.config.hints import checked_model, setting_lines
+from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combine_filters
@@ -36,12 +36,7 @@ from langchain_ctxassembly.spans import Spans
 from langchain_ctxassembly.stores.filters import and_filters
 
 
-@checked_model(
-    {
-        **setting_lines("assembler=ContextAssembler(config={})"),
-        **setting_lines("config={}", RetrievalConfig),
-    }
-)
+@raises_config_errors
 class ContextRetriever(BaseRetriever):
     """Retrieves from `index` with several signals, assembles, and returns one document per label.
 

@@ -18,7 +18,7 @@ from typing_extensions import Self, override
 
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
-from ctxassembly.config.hints import check_query, checked_model, setting_lines
+from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Chunk
@@ -38,12 +38,7 @@ from langchain_ctxassembly.search import (
 from langchain_ctxassembly.stores.vectorstore import make_neighbor_store
 
 
-@checked_model(
-    {
-        **setting_lines("assembler=ContextAssembler(config={})"),
-        **{name: f"assembler=ContextAssembler({name}={{}})" for name in ContextAssembler.model_fields},
-    }
-)
+@raises_config_errors
 class ContextAssemblyRetriever(BaseRetriever):
     r"""Retrieves with `retriever`, assembles with `assembler`, and returns one document per label.
 
@@ -227,19 +222,22 @@ class ContextAssemblyRetriever(BaseRetriever):
             )
         return ensure_config(config)
 
-    def _search(self, query: str, condition: Any, config: RunnableConfig) -> tuple[SearchFilter | None, list[Document]]:
-        check_query(query)
+    def _search_arguments(self, query: str, condition: Any) -> tuple[dict[str, Any], SearchFilter | None]:
+        """Return the arguments of a search, and its filter: one that is set later doesn't apply to its hits."""
+        if not isinstance(query, str):
+            raise InputError(f"query must be a string, got {safe_repr(query)}")
         arguments = with_call_filter(self.retriever, condition)
-        search = search_filter(self.retriever, arguments)  # read now: one that is set later doesn't apply to these hits
+        return arguments, search_filter(self.retriever, arguments)
+
+    def _search(self, query: str, condition: Any, config: RunnableConfig) -> tuple[SearchFilter | None, list[Document]]:
+        arguments, search = self._search_arguments(query, condition)
         with ambient_config(config):
             return search, self.retriever.invoke(query, config, **arguments)
 
     async def _asearch(
         self, query: str, condition: Any, config: RunnableConfig
     ) -> tuple[SearchFilter | None, list[Document]]:
-        check_query(query)
-        arguments = with_call_filter(self.retriever, condition)
-        search = search_filter(self.retriever, arguments)  # read now: one that is set later doesn't apply to these hits
+        arguments, search = self._search_arguments(query, condition)
         with ambient_config(config):
             return search, await self.retriever.ainvoke(query, config, **arguments)
 

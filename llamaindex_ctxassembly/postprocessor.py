@@ -21,7 +21,7 @@ from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.config.hints import checked_model, setting_lines
+from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
@@ -87,7 +87,7 @@ FilterFunction = Callable[[str | None], MetadataFilters | None]
 """A function from the query of a call to the filter of its retriever, or None."""
 
 
-@checked_model(setting_lines("config={}"))
+@raises_config_errors
 class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     """Turns retrieved nodes into the context that the LLM reads: one node per label, in order.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from inspect import signature
 from typing import Any
 
 from llama_index.core import Settings
@@ -14,10 +13,9 @@ from llama_index.core.chat_engine.types import AgentChatResponse, BaseChatEngine
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 
 from ctxassembly.answering.answer import Answer
-from ctxassembly.config.hints import check_parameters
 from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.conversations.labels import Labels
-from llamaindex_ctxassembly.answering.query_engine import SETTINGS_OF_ASSEMBLY, AnswerQueryEngine
+from llamaindex_ctxassembly.answering.query_engine import AnswerQueryEngine
 from llamaindex_ctxassembly.answering.run import (
     AnswerRun,
     apieces_of,
@@ -111,8 +109,6 @@ class AnswerChatEngine(BaseChatEngine):
         Raises:
             ConfigError: as `AnswerQueryEngine` does.
         """
-        known = signature(AnswerQueryEngine.__init__).parameters
-        check_parameters(cls.__name__, settings, known, SETTINGS_OF_ASSEMBLY)
         engine = AnswerQueryEngine(llm or Settings.llm, retriever, **settings)
         chat_engine = cls(engine, memory, filters=filters, conversation=conversation)
         if chat_history:

@@ -22,7 +22,7 @@ from ctxassembly.answering.answer import Answer
 from ctxassembly.answering.cache import CacheScope
 from ctxassembly.answering.requests import AnswerCall
 from ctxassembly.config.answering import AnswerConfig
-from ctxassembly.config.hints import check_parameters, setting_lines
+from ctxassembly.config.hints import unknown_parameter
 from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
@@ -42,9 +42,6 @@ from llamaindex_ctxassembly.answering.run import (
 from llamaindex_ctxassembly.context_retriever import ContextRetriever
 from llamaindex_ctxassembly.convert.models import check_kind
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
-
-SETTINGS_OF_ASSEMBLY = setting_lines("postprocessor=ContextAssemblyPostprocessor(config={})")
-"""The line for each setting of the assembly, by name."""
 
 
 def parameters_of(index: Any, retriever: Any) -> set[str]:
@@ -202,7 +199,8 @@ class AnswerQueryEngine(BaseQueryEngine):
         if retriever is None:
             retriever = index.as_retriever(**settings)
             known = {*_OWN_PARAMETERS, "llm", "retriever", "postprocessor", *parameters_of(index, retriever)}
-            check_parameters(f"{cls.__name__}.from_args", settings, known, SETTINGS_OF_ASSEMBLY)
+            for name in settings.keys() - known:
+                raise unknown_parameter(f"{cls.__name__}.from_args", name)
         elif settings:
             raise ConfigError(next(iter(settings)), "left out if retriever= is given", next(iter(settings.values())))
         if postprocessor is None and not isinstance(retriever, ContextRetriever):

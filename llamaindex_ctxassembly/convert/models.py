@@ -15,7 +15,7 @@ from llama_index.core.llms import ChatMessage, CustomLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from ctxassembly.config.hints import hint_for_store
+from ctxassembly.config.hints import hint_for
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
@@ -55,7 +55,7 @@ def check_kind(parameter: str, value: object, kind: type, allowed: str) -> None:
         ConfigError: it is not.
     """
     if not isinstance(value, kind):
-        hint = f": write {parameter}=index.{parameter}" if hasattr(value, parameter) else hint_for_store(value)
+        hint = f": write {parameter}=index.{parameter}" if hasattr(value, parameter) else hint_for("store", value)
         raise ConfigError(parameter, allowed, value, hint)
 
 

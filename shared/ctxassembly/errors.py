@@ -138,7 +138,7 @@ class InputError(CtxAssemblyError, TypeError):
     ...     assemble("gastro.pdf")
     ... except InputError as error:
     ...     print(error)
-    hits must be a sequence of Hit, got str: write assemble(hits, query='gastro.pdf')
+    hits must be a sequence of Hit, got 'gastro.pdf': write [Hit(Chunk(id, document_id, text), score), ...]
     """
 
 

@@ -209,7 +209,7 @@ async def test_a_fetch_that_has_to_be_awaited_is_awaited():
         ({"store": 5}, InputError, "int has no fetch"),
         ({"embeddings": 5}, InputError, "int is no function and has no embed_documents"),
         ({"llm": 5}, InputError, "llm must be a function"),
-        ({"hits": 5}, InputError, "hits must be a sequence of Hit, got int"),
+        ({"hits": 5}, InputError, "hits must be a sequence of Hit, got 5"),
         ({"hits": [Raising()]}, InputError, "hits must be a sequence of Hit, got <Raising> at place 0"),
     ],
     ids=safe_repr,

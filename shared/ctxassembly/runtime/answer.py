@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from inspect import signature
 from typing import Any
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
@@ -16,7 +15,6 @@ from ctxassembly.assembly.arguments import settings_of
 from ctxassembly.assembly.call import System
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.config.hints import check_parameters, setting_lines
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation, given_conversation
@@ -217,8 +215,6 @@ class AnswerChain:
 
         `scorer` is what `assemble` takes.
         """
-        known = signature(retrieve).parameters.keys() | signature(cls.from_index).parameters.keys()
-        check_parameters("AnswerChain.from_index", retrieve_arguments, known, setting_lines("assembly={}"))
         check_scorer(scorer)
         retrieval, *_ = prepare_search(retrieval, index=index, **retrieve_arguments)
         assembly = assembly or AssemblyConfig()

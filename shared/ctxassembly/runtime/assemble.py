@@ -18,7 +18,7 @@ from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.assembly.system import system_flow
 from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.config.hints import hint_for_store
+from ctxassembly.config.hints import hint_for
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
@@ -71,7 +71,7 @@ class AssemblyServices:
             InputError: an object is neither None nor of the right kind.
         """
         self._store = store
-        self._fetch = _method_port(store, "fetch", "refs", hint_for_store(store), needs_sync=needs_sync)
+        self._fetch = _method_port(store, "fetch", "refs", hint_for("store", store), needs_sync=needs_sync)
         self._embed = _method_port(embeddings, "embed_documents", "texts", needs_sync=needs_sync)
         self._llm = _function_port("llm", llm, "a prompt to an answer", needs_sync=needs_sync)
         self._transform = _function_port(
