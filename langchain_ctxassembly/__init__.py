@@ -5,14 +5,11 @@ A name is imported when it is first used: LangChain's retriever base alone takes
 
 from __future__ import annotations
 
-from ctxassembly.lazy import Extra, lazy_names
+from ctxassembly.lazy import lazy_names
 
-_AGENTS = Extra("agents", ("langchain", "langgraph", "langchain_core"))
-_POSTGRES = Extra("langchain,postgres", ("langchain_core", "langchain_postgres", "sqlalchemy"))
 _EXTRAS = {
-    **{f"{__name__}.agents.{module}": _AGENTS for module in ("graph", "middleware")},
-    f"{__name__}.stores.postgres": _POSTGRES,
+    f"{__name__}.agents.graph": ("agents", "langgraph"),
+    f"{__name__}.agents.middleware": ("agents", "langgraph"),
+    f"{__name__}.stores.postgres": ("langchain,postgres", "langchain_postgres"),
 }
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__, base=Extra("langchain", ("langchain_core", "pydantic")), extras=_EXTRAS
-)
+__all__, __getattr__, __dir__ = lazy_names(__name__, "langchain", _EXTRAS)

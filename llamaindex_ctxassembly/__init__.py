@@ -5,11 +5,7 @@ A name is imported when it is first used: `llama_index.core` takes seconds to lo
 
 from __future__ import annotations
 
-from ctxassembly.lazy import Extra, lazy_names
+from ctxassembly.lazy import lazy_names
 
-_POSTGRES = Extra("llamaindex,postgres", ("llama_index.vector_stores.postgres", "sqlalchemy"))
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    base=Extra("llamaindex", ("llama_index.core", "llama_index_instrumentation", "pydantic")),
-    extras={"llamaindex_ctxassembly.stores.postgres": _POSTGRES},
-)
+_EXTRAS = {"llamaindex_ctxassembly.stores.postgres": ("llamaindex,postgres", "pgvector")}
+__all__, __getattr__, __dir__ = lazy_names(__name__, "llamaindex", _EXTRAS)

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from ctxassembly.errors import ConfigError, InputError, MissingExtraError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.shares import CONVERSATION, DOCUMENTS, MEMORY, TOOL_RESULTS, Share, divide, division_note
@@ -128,7 +128,7 @@ def budget_of(model: Any, window: int | None = None) -> TokenBudget | None:
     """
     try:
         return TokenBudget.for_model(model, window=window)
-    except (InputError, MissingExtraError):
+    except (InputError, ImportError):
         return None
     except ConfigError as error:
         if error.parameter == "model":

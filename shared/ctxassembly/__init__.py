@@ -12,11 +12,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ctxassembly.lazy import Extra, lazy_names
+from ctxassembly.lazy import lazy_names
 
 _EXTRAS = {
-    "ctxassembly.stores.postgres.index": Extra("postgres", ("sqlalchemy",)),
-    "ctxassembly.stores.qdrant.index": Extra("qdrant", ("numpy", "qdrant_client")),
+    f"{__name__}.stores.postgres.index": ("postgres", "sqlalchemy"),
+    f"{__name__}.stores.qdrant.index": ("qdrant", "qdrant_client"),
 }
 __all__, _get_name, __dir__ = lazy_names(__name__, extras=_EXTRAS)
 

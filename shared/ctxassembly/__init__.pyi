@@ -22,7 +22,6 @@ from ctxassembly.errors import CtxAssemblyError as CtxAssemblyError
 from ctxassembly.errors import FilterNotSeenWarning as FilterNotSeenWarning
 from ctxassembly.errors import InputError as InputError
 from ctxassembly.errors import NothingToJoinWarning as NothingToJoinWarning
-from ctxassembly.errors import SearchError as SearchError
 from ctxassembly.errors import StoreError as StoreError
 from ctxassembly.integrations.numbering import number_chunks as number_chunks
 from ctxassembly.integrations.numbering import uuid_of as uuid_of

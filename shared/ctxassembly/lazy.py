@@ -4,42 +4,29 @@ from __future__ import annotations
 
 import ast
 import pkgutil
-import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 
-class Extra(NamedTuple):
-    """An optional install, such as `ctxassembly[postgres]`."""
+def lazy_names(
+    package: str, extra: str | None = None, extras: Mapping[str, tuple[str, str]] = MappingProxyType({})
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__all__`, `__getattr__` and `__dir__` of `package`, whose public names its `__init__.pyi` imports.
 
-    name: str
-    modules: tuple[str, ...]
-    """The modules that it brings and that the package imports."""
+    `extra` is the optional install that the whole package needs, None for a package of the base install; `extras` has
+    that of each module that needs another one, with a package that it brings. `dir`, and so `help`, shows the names of
+    such a module if that package is installed. So does `__all__`, but never in a package of the base install.
 
-
-def _modules_by_name(package: str) -> dict[str, str]:
-    """Return the module that each public name of `package` is imported from, as its stub file says."""
+    A stub has all names for type checkers and for this function, as SPEC 1 of Scientific Python proposes.
+    """
     stub = pkgutil.get_data(package, "__init__.pyi")
     if stub is None:
         raise ImportError(f"the loader of {package} can't read its __init__.pyi, which names what it exports")
     imports = [statement for statement in ast.parse(stub).body if isinstance(statement, ast.ImportFrom)]
-    return {alias.name: str(statement.module) for statement in imports for alias in statement.names}
-
-
-def lazy_names(
-    package: str, *, base: Extra | None = None, extras: Mapping[str, Extra] = MappingProxyType({})
-) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__all__`, `__getattr__` and `__dir__` of `package`, whose public names its `__init__.pyi` imports.
-
-    `base` is the extra that the whole package needs, None for a package of the base install; `extras` has the extra of
-    each module that needs another one. `dir`, and so `help`, shows what is installed. `__all__` has what `import *` can
-    import: the same, but in a package of the base install never a name that needs an extra.
-
-    A stub has all names for type checkers and for this function, as SPEC 1 of Scientific Python proposes.
-    """
-    modules = _modules_by_name(package)
+    modules = {alias.name: str(statement.module) for statement in imports for alias in statement.names}
 
     def get_name(name: str) -> Any:
         if name not in modules:
@@ -51,19 +38,13 @@ def lazy_names(
         except ModuleNotFoundError as error:
             from ctxassembly.errors import missing_extra
 
-            extra = extras.get(modules[name], base)
-            if extra is None:
+            needed, _ = extras.get(modules[name], (extra, ""))
+            if needed is None:
                 raise
-            needed = {module.partition(".")[0] for module in extra.modules}
-            raise missing_extra(error, f"{package}.{name}", extra.name, needed) from None
+            raise missing_extra(f"{package}.{name}", needed) from error
 
     def installed_names() -> list[str]:
-        from ctxassembly.errors import is_installed
+        return [name for name, module in modules.items() if module not in extras or find_spec(extras[module][1])]
 
-        needed = {module: extra for module in modules.values() if (extra := extras.get(module, base))}
-        missing = {module for module, extra in needed.items() if not is_installed(*extra.modules)}
-        return sorted(name for name, module in modules.items() if module not in missing)
-
-    public = installed_names() if base else sorted(modules)
-    names = [name for name in public if base or modules[name] not in extras]
-    return names, get_name, lambda: sorted({*vars(sys.modules[package]), *installed_names()})
+    of_base_install = [name for name, module in modules.items() if module not in extras]
+    return installed_names() if extra else of_base_install, get_name, installed_names

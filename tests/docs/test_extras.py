@@ -75,11 +75,6 @@ def test_a_tool_and_the_contexts_of_messages_need_no_more_than_langchain_core():
     assert run("from langchain_ctxassembly import context_tool, contexts_in", {"langchain", "langgraph"}) == ""
 
 
-def test_what_no_extra_brings_is_not_said_to_be_one():
-    said = run("from langchain_ctxassembly import ContextAssembler", {"jsonpatch"})
-    assert "No module named 'jsonpatch'" in said
-
-
 def brought(extra: str) -> set[str]:
     """The distributions that `ctxassembly[extra]` installs."""
     found: set[tuple[str, str]] = set()
@@ -152,7 +147,7 @@ def test_the_examples_run_with_the_extra_that_is_named(extra: str, fits: tuple[s
 @pytest.mark.parametrize(
     ("package", "missing"),
     [
-        ("ctxassembly", {"numpy", "sqlalchemy"}),
+        ("ctxassembly", {"sqlalchemy"}),
         ("langchain_ctxassembly", {"langchain", "langgraph"}),
         ("langchain_ctxassembly", {"langchain_postgres", "psycopg", "sqlalchemy"}),
         ("llamaindex_ctxassembly", {"asyncpg", "psycopg", "pgvector"}),
@@ -160,24 +155,13 @@ def test_the_examples_run_with_the_extra_that_is_named(extra: str, fits: tuple[s
 )
 def test_help_works_with_any_extra(package: str, missing: set[str]):
     """LlamaIndex's class for Postgres is a package of its own, below a name that others share."""
-    code = f"import pydoc, {package}\nsys.modules['llama_index.vector_stores.postgres'] = None\n"
-    assert run(f"{code}print(len(pydoc.render_doc({package})) > 1_000)", missing) == "True\n"
+    assert run(f"import pydoc, {package}\nprint(len(pydoc.render_doc({package})) > 1_000)", missing) == "True\n"
 
 
 def test_all_public_names_need_no_more_than_the_base_install():
     assert run("from ctxassembly import *", {"typing_extensions"}) == ""
 
 
-@pytest.mark.parametrize(
-    ("package", "missing", "absent", "present"),
-    [
-        ("langchain_ctxassembly", {"langchain", "langgraph"}, "ContextMiddleware", "context_tool"),
-        ("langchain_ctxassembly", {"langchain_postgres", "sqlalchemy"}, "PGVectorNeighbors", "ContextMiddleware"),
-        ("langchain_ctxassembly", {"langchain_core"}, "ContextAssembler", "package"),
-        ("llamaindex_ctxassembly", {"asyncpg", "psycopg", "pgvector"}, "PGVectorNeighbors", "number_stored_chunks"),
-        ("llamaindex_ctxassembly", {"llama_index"}, "AnswerQueryEngine", "package"),
-    ],
-)
-def test_a_star_brings_what_the_installed_extras_have(package: str, missing: set[str], absent: str, present: str):
-    code = f"package = 1\nsys.modules['llama_index.vector_stores.postgres'] = None\nfrom {package} import *\n"
-    assert run(f"{code}print({absent!r} in dir(), {present!r} in dir())", missing) == "False True\n"
+def test_a_star_brings_no_name_that_needs_a_further_extra():
+    code = "from langchain_ctxassembly import *\nprint('context_tool' in dir(), 'ContextMiddleware' in dir())"
+    assert run(code, {"langgraph"}) == "True False\n"

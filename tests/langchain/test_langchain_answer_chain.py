@@ -44,7 +44,7 @@ from ctxassembly import (
     InputError,
     Labels,
     MemoryIndex,
-    SearchError,
+    StoreError,
     resolve,
 )
 from ctxassembly.answering import AnswerConfig, Intent, Mode
@@ -333,7 +333,7 @@ def test_a_search_that_fails_ends_its_span_with_the_error() -> None:
 
     runs = Runs()
     chain = answer_chain(Scripted(), ContextRetriever(Broken(leaflets()), config=KEYWORD))
-    with pytest.raises(SearchError, match="no route to host"):
+    with pytest.raises(StoreError, match="no route to host"):
         chain.invoke({"input": QUESTION}, {"callbacks": [runs]})
     assert runs.failed == ["retrieve"]
 

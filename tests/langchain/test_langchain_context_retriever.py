@@ -26,7 +26,7 @@ from ctxassembly import (
     MemoryStore,
     RetrievalConfig,
     Retrieved,
-    SearchError,
+    StoreError,
 )
 from ctxassembly.retrieval import Boost, Node, Question, Relation, Taxonomy
 from langchain_ctxassembly import ContextAssembler, ContextRetriever, number_chunks
@@ -221,7 +221,7 @@ class TestFilters:
             index_of(TENANTS), channels={"vector": vectors}, config=RetrievalConfig(strategy="vector")
         )
         # InMemoryVectorStore takes functions, the index mappings: each reads its own form.
-        with pytest.raises(SearchError):
+        with pytest.raises(StoreError):
             retriever.invoke(QUERY, filter={"tenant": "x"})
         by_function = ContextRetriever(channels={"vector": vectors}, config=RetrievalConfig(strategy="vector"))
         found = by_function.retrieve(QUERY, filter=lambda document: document.metadata["tenant"] == "x")

@@ -23,7 +23,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
-from ctxassembly import MemoryIndex, MetadataKeys, RetrievalConfig, SearchError
+from ctxassembly import MemoryIndex, MetadataKeys, RetrievalConfig, StoreError
 from langchain_ctxassembly import ContextRetriever
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_samples import WordEmbeddings
@@ -109,7 +109,7 @@ def test_retries_and_fallbacks_keep_number_and_filter_of_the_call(retriever: Con
     found = retriever.invoke(QUERY, **call)
     assert tenants(found) == {"south"}
     expected = read(found)
-    with pytest.raises(SearchError, match="no route"):
+    with pytest.raises(StoreError, match="no route"):
         failing(retriever, 1).invoke(QUERY, **call)
     assert read(failing(retriever, 1).with_retry(wait_exponential_jitter=False).invoke(QUERY, **call)) == expected
     assert read(failing(retriever, 9).with_fallbacks([retriever]).invoke(QUERY, **call)) == expected

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.runnables import RunnableLambda
 
 from ctxassembly import AssemblyConfig, Chunk, MemoryIndex
-from ctxassembly.errors import InputError, VocabularyError
+from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, to_messages
 from langchain_samples import document, documents, vector_store
 
@@ -51,8 +51,8 @@ def test_a_constructor_takes_its_parameters_by_name() -> None:
 
 def test_a_vocabulary_that_is_missing_is_an_error_at_construction(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
-        raise VocabularyError(f"the vocabulary of {name!r} is not on this machine")
+        raise ConfigError.worded("encoding", f"the vocabulary of {name!r} is not on this machine")
 
     monkeypatch.setattr("langchain_ctxassembly.assembler.counter_for", missing)
-    with pytest.raises(VocabularyError, match="'o200k_base' is not on this machine"):
+    with pytest.raises(ConfigError, match="'o200k_base' is not on this machine"):
         ContextAssembler(config=AssemblyConfig(encoding="o200k_base"))

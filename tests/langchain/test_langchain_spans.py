@@ -30,7 +30,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from chain_samples import QUESTION, Scripted, following, leaflets, retriever
-from ctxassembly import AssemblyConfig, MemoryIndex, MemoryStore, RetrievalConfig, SearchError, StoreError
+from ctxassembly import AssemblyConfig, MemoryIndex, MemoryStore, RetrievalConfig, StoreError
 from ctxassembly.answering import AnswerConfig
 from ctxassembly.data.trace import SPAN_PREFIX
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, answer_chain
@@ -171,7 +171,7 @@ async def test_the_run_of_the_stage_that_failed_has_the_error(awaited: bool) -> 
         (
             ContextRetriever(Down(leaflets()), config=RetrievalConfig(strategy="keyword")),
             QUESTION,
-            SearchError,
+            StoreError,
             "ctxassembly.search",
         ),
     ]

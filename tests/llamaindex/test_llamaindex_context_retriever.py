@@ -16,7 +16,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
-from ctxassembly import AssemblyConfig, Chunk, ConfigError, Hit, MemoryIndex, MemoryStore, RetrievalConfig, SearchError
+from ctxassembly import AssemblyConfig, Chunk, ConfigError, Hit, MemoryIndex, MemoryStore, RetrievalConfig, StoreError
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, ContextRetriever, number_chunks
@@ -186,7 +186,7 @@ class TestChannels:
         def down(*_: Any) -> Any:
             raise ConnectionError("no route")
 
-        with pytest.raises(SearchError, match="no channel answered"):
+        with pytest.raises(StoreError, match="no channel answered"):
             ContextRetriever(channels={"vector": down, "keyword": down}).retrieve(QUERY)
 
 

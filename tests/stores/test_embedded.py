@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from ctxassembly import errors
-from ctxassembly.stores.embedded_server import EmbeddedServerError, embedded_postgres
+from ctxassembly.stores.embedded_server import StoreError, embedded_postgres
 from owners import OWNER, PATIENCE, Servers, ended, killed, query, start_owner, started, store, stored, unprivileged
 
 AS_ROOT = os.geteuid() == 0
@@ -42,7 +42,7 @@ def test_what_was_stored_is_there_the_next_time(folder: Path, servers: Servers) 
     with embedded_postgres(folder, durable=False) as url:
         assert query(url, "SHOW fsync") == "off"
         assert stored(url) == number
-        with pytest.raises(EmbeddedServerError, match=r"others use a server .* durable=False"):
+        with pytest.raises(StoreError, match=r"others use a server .* durable=False"):
             embedded_postgres(folder).__enter__()
         assert stored(url) == number
 
@@ -183,15 +183,15 @@ def test_a_server_that_does_not_start_says_why(folder: Path, monkeypatch: pytest
     words = configuration.read_text()
     configuration.write_text("no_such_setting = 1\n")
     try:
-        with pytest.raises(EmbeddedServerError, match="no_such_setting"):
+        with pytest.raises(StoreError, match="no_such_setting"):
             embedded_postgres(folder).__enter__()
     finally:
         configuration.write_text(words)
-    with pytest.raises(EmbeddedServerError, match="without ,"):
+    with pytest.raises(StoreError, match="without ,"):
         embedded_postgres("/tmp/a,b").__enter__()
     with pytest.raises(FileExistsError):
         embedded_postgres(configuration).__enter__()
-    with pytest.raises(EmbeddedServerError, match=r"Unix-domain socket path .* is too long"):
+    with pytest.raises(StoreError, match=r"Unix-domain socket path .* is too long"):
         embedded_postgres(folder / ("x" * 100)).__enter__()
 
     def not_installed(name: str) -> metadata.Distribution:
@@ -205,6 +205,6 @@ def test_a_server_that_does_not_start_says_why(folder: Path, monkeypatch: pytest
 @pytest.mark.skipif(not AS_ROOT, reason="PostgreSQL runs as whoever is not root")
 def test_as_root_a_folder_behind_a_closed_one_is_refused_and_the_closed_one_stays_closed(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    with pytest.raises(EmbeddedServerError, match="every user may pass"):
+    with pytest.raises(StoreError, match="every user may pass"):
         embedded_postgres(tmp_path / "behind").__enter__()
     assert tmp_path.stat().st_mode & 0o777 == 0o700

@@ -40,7 +40,7 @@ from ctxassembly.config.answering import AnswerConfig, Forbidden
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.retrieval import QueryUnderstanding
-from ctxassembly.errors import AnswerError, InputError, SearchError
+from ctxassembly.errors import AnswerError, InputError, StoreError
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.label_guards import escape_labels
@@ -55,7 +55,7 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
 
     Raises:
         ConfigError: the mode is unknown.
-        SearchError: no search answered.
+        StoreError: no search answered.
         AnswerError: the model failed.
     """
     config.mode(call.mode)
@@ -95,7 +95,7 @@ def _think(
     try:
         # A cached answer has the labels of a first context.
         second = yield from _answer(replace(harder, cache_facts=None), understanding, config, log)
-    except (AnswerError, SearchError) as error:
+    except (AnswerError, StoreError) as error:
         log.notes.append(f"think harder: the first answer is kept ({describe_error(error)})")
         return first
     return max(second, first, key=strength)
@@ -357,7 +357,7 @@ def stream_answer(
             reply = (yield following) if following else None
     except Exception as error:
         partial = "" if is_held else "".join(emitted)
-        raise AnswerError.from_error(error, f"the model failed: {describe_error(error)}", partial) from error
+        raise AnswerError(f"the model failed: {describe_error(error)}", partial) from error
     raw_text, last = "".join(reply.text for reply in replies), _combine_replies(replies)
     if not raw_text.strip():
         raise AnswerError(f"the model answered with nothing, and ended by {last.finish_reason!r}", "")

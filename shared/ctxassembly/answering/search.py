@@ -41,7 +41,7 @@ from ctxassembly.config.answering import Mode
 from ctxassembly.config.retrieval import Boost
 from ctxassembly.data.chunks import ChunkRef, Hit, Identity, separate_shared_ids
 from ctxassembly.data.retrieval import QueryUnderstanding
-from ctxassembly.errors import ConfigError, SearchError
+from ctxassembly.errors import ConfigError, StoreError
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.safe_repr import describe_error
@@ -122,7 +122,7 @@ def evidence_flow(
     """Return the evidence for a question. A filter that the model inferred is dropped if no chunk passes it.
 
     Raises:
-        SearchError: no search answered.
+        StoreError: no search answered.
     """
     searches = plan_searches(call.question, understanding, call.history, mode, call.filter)
     evidence = yield from _search_all(searches, call, understanding, log)
@@ -153,7 +153,7 @@ def _search_all(
         first_error = next(reply for reply in replies if isinstance(reply, Exception))
         if isinstance(first_error, ConfigError):  # a fault of the settings, which the caller can fix
             raise first_error
-        raise SearchError.from_error(first_error, f"no search answered: {describe_error(first_error)}") from first_error
+        raise StoreError(f"no search answered: {describe_error(first_error)}") from first_error
     found = tuple(hit for ranking in rankings for hit in ranking.hits)
     if previous := (yield from _previous_sources(call, understanding, found, log)):
         rankings.append(Ranking("cited last", previous, ORIGINAL_WEIGHT))

@@ -15,7 +15,7 @@ from typing import Any
 from ctxassembly.concurrency import iter_completed
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.validation import check_int
-from ctxassembly.errors import ConfigError, InputError, MissingExtraError
+from ctxassembly.errors import ConfigError, InputError, missing_extra
 from ctxassembly.evaluate.questions import Evidence, LabeledQuestion
 from ctxassembly.evaluate.systems import SystemResult, read_chunk, reply_text
 from ctxassembly.safe_repr import describe_error, safe_repr
@@ -122,12 +122,12 @@ def price_of(model: str) -> Price:
 
     Raises:
         ConfigError: genai-prices doesn't know the model.
-        MissingExtraError: genai-prices isn't installed.
+        ImportError: genai-prices isn't installed.
     """
     try:
         from genai_prices import Usage, calc_price
     except ImportError as error:
-        raise MissingExtraError("pricing the tokens of a model", "models") from error
+        raise missing_extra("pricing the tokens of a model", "models") from error
 
     def price(tokens_in: float, tokens_out: float) -> float:
         usage = Usage(input_tokens=round(tokens_in), output_tokens=round(tokens_out))

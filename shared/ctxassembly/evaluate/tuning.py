@@ -164,7 +164,7 @@ def tune(
 
     Raises:
         InputError: fewer than 4 questions have evidence; or as with `diagnose`.
-        SearchError: a channel failed: what it didn't find would pass for the effect of a setting.
+        StoreError: a channel failed: what it didn't find would pass for the effect of a setting.
     """
     pipeline = Pipeline(index, embed, retriever, store, taxonomy, channels, rerankers)
     marked = [question for question in read_questions(questions) if question.is_marked]

@@ -30,7 +30,7 @@ def retrieve_flow(
 
     Raises:
         ConfigError: `strategy` needs an index, embeddings or a taxonomy that isn't there.
-        SearchError: no channel answered; or one failed, and `on_search_error` is "raise".
+        StoreError: no channel answered; or one failed, and `on_search_error` is "raise".
     """
     log, resolution = yield from search.start_retrieval(question, capabilities, clock)
     if not question.effective_query.strip():

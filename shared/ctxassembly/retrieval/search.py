@@ -24,7 +24,7 @@ from ctxassembly.data.retrieval import (
     StepName,
 )
 from ctxassembly.data.trace import StageBegan, StageEnded
-from ctxassembly.errors import ConfigError, InputError, SearchError
+from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.retrieval.fusion import Classifier, merge_channels, to_scored_chunks
 from ctxassembly.retrieval.taxonomy import UNRESOLVED, Resolution, Taxonomy
 from ctxassembly.safe_repr import describe_error, safe_repr
@@ -227,7 +227,7 @@ def search_channels(
     replies = yield from send_requests(requests, config, log)
     if channels and not replies:
         first, named = log.failures[0], "; ".join(map(describe_error, log.failures))
-        raise SearchError.from_error(first, f"no channel answered: {named}") from first
+        raise StoreError(f"no channel answered: {named}") from first
     scored = [
         to_scored_chunks(channel, answer) if isinstance(requests.get(channel), SearchChannel) else answer
         for channel, answer in replies.items()
@@ -251,7 +251,7 @@ def send_requests(
         elif isinstance(answer, ConfigError):
             raise answer  # such as a filter that can't be read: going on without the channel would hide it
         elif config.on_search_error == "raise":
-            raise SearchError.from_error(answer, f"the {channel} channel failed: {describe_error(answer)}") from answer
+            raise StoreError(f"the {channel} channel failed: {describe_error(answer)}") from answer
         elif isinstance(request, SearchChunks) and _is_hybrid_search(request) and not isinstance(answer, TimeoutError):
             separate_requests = {"vector": replace(request, vocabulary=None), "keyword": replace(request, vector=None)}
         else:

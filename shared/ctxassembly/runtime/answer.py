@@ -244,7 +244,7 @@ class AnswerChain:
             AnswerError: the model failed, or returned nothing.
             ConfigError: the mode is unknown, or retrieval lacks what its strategy needs.
             InputError: an argument has the wrong type, or can only be awaited.
-            SearchError: no search answered.
+            StoreError: no search answered.
         """
         return self._start_run(question, history, conversation, mode, filter).answer()
 

@@ -181,7 +181,7 @@ def assemble(
         ConfigError: `dedup="semantic"` with neither `embeddings` nor a vector in any hit, `compress="llm"` without
             `llm`, or `neighbors="filtered"` with a store that doesn't apply the caller's filter.
         StoreError: `store`, `embeddings` or `scorer` failed and `on_store_error="raise"`.
-        VocabularyError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
+        ConfigError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
     """
     services = AssemblyServices(_with_config_keys(store, config), embeddings, llm, transform_fetched, scorer)
     call = AssemblyCall(hits, config, query, supplement, conversation)

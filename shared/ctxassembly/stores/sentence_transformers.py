@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from ctxassembly.errors import ConfigError, MissingExtraError
+from ctxassembly.errors import ConfigError, missing_extra
 from ctxassembly.safe_repr import describe_error
 
 
@@ -22,7 +22,7 @@ class SentenceTransformerEmbeddings:
     separates these from paraphrases. So numbers, dates, names and negations are compared, too.
 
     Raises:
-        MissingExtraError: sentence-transformers is not installed.
+        ImportError: sentence-transformers is not installed.
         ConfigError: `model` is neither a name nor a model, or can't be loaded.
     """
 
@@ -48,7 +48,7 @@ def _load_model(name: str) -> Any:
     try:
         sentence_transformers = import_module("sentence_transformers")
     except ImportError as error:
-        raise MissingExtraError("embedding with sentence-transformers", "semantic") from error
+        raise missing_extra("embedding with sentence-transformers", "semantic") from error
     try:
         return sentence_transformers.SentenceTransformer(name)
     except (OSError, ValueError) as error:

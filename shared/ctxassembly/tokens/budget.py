@@ -173,7 +173,7 @@ class TokenBudget:
         Raises:
             ConfigError: the model is unknown and no window is given, or the zones leave no token for the context.
             InputError: `model` is neither a name nor an object that names a model or a window.
-            MissingExtraError: the window of a hosted model has to be looked up, and genai-prices is not installed.
+            ImportError: the window of a hosted model has to be looked up, and genai-prices is not installed.
         """
         info = Model(model) if isinstance(model, str) else model_info(model)
         if info is None and window is None:

@@ -293,7 +293,7 @@ def counter_for(encoding: str | Callable[[str], int]) -> TokenCounter:
     An encoding has one counter, and so one cache, for the whole process.
 
     Raises:
-        VocabularyError: the encoding is unknown, or its vocabulary can be neither found nor downloaded.
+        ConfigError: the encoding is unknown, or its vocabulary can be neither found nor downloaded.
         ConfigError: raised by its `count`, if the function returns anything but an int of 0 or more.
     """
     if isinstance(encoding, str):

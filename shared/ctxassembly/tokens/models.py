@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ctxassembly.errors import ConfigError, MissingExtraError
+from ctxassembly.errors import ConfigError, missing_extra
 from ctxassembly.user_warnings import with_remedy
 
 PUBLISHED_WINDOWS = {
@@ -77,7 +77,7 @@ def window_of(model: str) -> int:
 
     Raises:
         ConfigError: the name is unknown.
-        MissingExtraError: it is no local model of the published table, and genai-prices is not installed.
+        ImportError: it is no local model of the published table, and genai-prices is not installed.
     """
     if model in PUBLISHED_WINDOWS:
         return PUBLISHED_WINDOWS[model]
@@ -95,7 +95,7 @@ def _hosted_windows() -> dict[str, int]:
         from genai_prices.data_snapshot import get_snapshot
     except ImportError as error:
         purpose = "looking up the context window of a hosted model (or give window=)"
-        raise MissingExtraError(purpose, "models") from error
+        raise missing_extra(purpose, "models") from error
     windows: dict[str, int] = {}
     for provider in get_snapshot().providers:
         for model in provider.models:

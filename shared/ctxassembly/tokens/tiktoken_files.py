@@ -27,7 +27,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ctxassembly.errors import VocabularyError
+from ctxassembly.errors import ConfigError
 from ctxassembly.user_warnings import warn, with_remedy
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def check_encoding(name: str) -> None:
     """Check that tiktoken knows the encoding `name`.
 
     Raises:
-        VocabularyError: it doesn't; the message ends with what to write.
+        ConfigError: it doesn't; the message ends with what to write.
     """
     if is_encoding(name):
         return
@@ -88,7 +88,7 @@ def check_encoding(name: str) -> None:
         hint = f". Did you mean encoding={near[0]!r}?" if near else f"; tiktoken knows {', '.join(known)}"
     else:
         hint = f": for that model write encoding={encoding!r}, or max_tokens=TokenBudget.for_model({name!r})"
-    raise VocabularyError(f"unknown encoding {name!r}{hint}")
+    raise ConfigError.worded("encoding", f"unknown encoding {name!r}{hint}")
 
 
 def is_encoding(name: str) -> bool:
@@ -105,7 +105,7 @@ def load_encoding(name: str) -> tiktoken.Encoding:
     """Return the tiktoken encoding `name`, from a file on this machine if there is one, else downloaded.
 
     Raises:
-        VocabularyError: there is no such encoding, or its file is not here and can't be downloaded in time.
+        ConfigError: there is no such encoding, or its file is not here and can't be downloaded in time.
     """
     import tiktoken
 
@@ -179,9 +179,10 @@ def _download(name: str, folder: Path) -> None:
         if done.returncode == 0:
             return
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1][:MAX_REASON_CHARS]
-    raise VocabularyError(
+    raise ConfigError.worded(
+        "encoding",
         f"the vocabulary of {name!r} is not on this machine and could not be downloaded ({reason}): "
-        f"without a network, {_package_hint(name)}point {_CACHE_VARIABLE} at a folder that has it"
+        f"without a network, {_package_hint(name)}point {_CACHE_VARIABLE} at a folder that has it",
     )
 
 

@@ -18,7 +18,7 @@ from ctxassembly import (
     Hit,
     InputError,
     MemoryIndex,
-    SearchError,
+    StoreError,
     presets,
 )
 from ctxassembly.answering import AnswerConfig, Exchange, Intent, Mode
@@ -225,7 +225,7 @@ def test_a_sub_question_that_failed_is_named_in_prompt_and_answer():
 
 def test_where_every_search_fails_there_is_one_error():
     made = chain(Scripted())
-    with pytest.raises(SearchError, match="no search answered: ConnectionError: no route to host"):
+    with pytest.raises(StoreError, match="no search answered: ConnectionError: no route to host"):
         replace(made, source=FailsFor(made.source, ["question"])).answer("Is parking free?")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, InputError, MemoryIndex, RetrievalConfig, SearchError
+from ctxassembly import AssemblyConfig, Chunk, Hit, InputError, MemoryIndex, RetrievalConfig, StoreError
 from ctxassembly.evaluate import Evidence, LabeledQuestion, tune
 from ctxassembly.evaluate.statistics import Estimate
 from ctxassembly.evaluate.tuning import Score, _is_better, choose
@@ -75,7 +75,7 @@ def test_a_channel_that_fails_is_an_error():
     def broken(_: str) -> Any:
         raise OSError("gone")
 
-    with pytest.raises(SearchError, match="the vector channel failed: OSError: gone"):
+    with pytest.raises(StoreError, match="the vector channel failed: OSError: gone"):
         tune(ASKED, index=HYBRID, embed=broken)
 
 

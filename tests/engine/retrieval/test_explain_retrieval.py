@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, InputError, MemoryIndex, RetrievalConfig, SearchError, explain
+from ctxassembly import Chunk, InputError, MemoryIndex, RetrievalConfig, StoreError, explain
 from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
 
 TEXTS = [
@@ -119,5 +119,5 @@ def test_an_empty_query_and_wrong_input():
     def broken(_: str) -> Any:
         raise OSError("gone")
 
-    with pytest.raises(SearchError):
+    with pytest.raises(StoreError):
         ask("lab#0", strategy="vector", given={"embed": broken})

@@ -18,7 +18,7 @@ from ctxassembly import (
     MemoryIndex,
     RetrievalConfig,
     Retrieved,
-    SearchError,
+    StoreError,
     aretrieve,
     assemble,
     retrieve,
@@ -412,16 +412,16 @@ async def test_a_channel_that_fails_is_done_without_and_traced(index: Any, embed
 
 async def test_all_failing_is_one_error():
     index = Broken(terms=True)
-    with pytest.raises(SearchError, match=r"no channel answered: .*no model.*; .*closed the connection") as caught:
+    with pytest.raises(StoreError, match=r"no channel answered: .*no model.*; .*closed the connection") as caught:
         retrieve("hartfalen", index=index, embed=no_model)
     assert isinstance(caught.value.__cause__, (RuntimeError, OSError))
-    with pytest.raises(SearchError, match="no channel answered"):
+    with pytest.raises(StoreError, match="no channel answered"):
         await aretrieve("hartfalen", index=Broken(vectors=True, words=True), embed=embed)
 
 
 @pytest.mark.parametrize("index", [Broken(terms=True), Broken(vectors=True), Broken(words=True)])
 def test_a_failure_is_raised_if_the_caller_wants_that(index: Any):
-    with pytest.raises(SearchError, match=r"^the (vector|keyword) channel failed: .*closed the connection"):
+    with pytest.raises(StoreError, match=r"^the (vector|keyword) channel failed: .*closed the connection"):
         retrieve("hartfalen", RetrievalConfig(on_search_error="raise"), index=index, embed=embed)
 
 

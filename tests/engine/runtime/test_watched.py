@@ -20,7 +20,6 @@ from ctxassembly import (
     MemoryStore,
     RetrievalConfig,
     Retrieved,
-    SearchError,
     StoreError,
     aassemble,
     aretrieve,
@@ -183,7 +182,7 @@ def test_the_stage_that_failed_is_told_with_the_error():
         assemble(hits_of(CHUNKS[:1]), AssemblyConfig(on_store_error="raise"), store=Down([]), on_stage=told)
     assert told.events[-1] == StageFailed("expand", raised.value)
     told = Told()
-    with pytest.raises(SearchError) as searched:
+    with pytest.raises(StoreError) as searched:
         retrieved(told, index=Down([Chunk("a", "d", "Ferritin.")]))
     assert told.events[-1] == StageFailed("search", searched.value)
 

@@ -11,7 +11,7 @@ import pytest
 
 from builders import count, hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, TokenBudget, assemble
-from ctxassembly.errors import ConfigError, InputError, MissingExtraError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.tokens.counter import counter_for
 
 PROMPT, QUESTION = "Answer from the context alone.", "How long do I fast before a gastroscopy?"
@@ -181,7 +181,7 @@ def test_zones_that_add_up_to_more_than_the_window_are_named():
 
 def test_a_hosted_model_needs_its_package(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'ctxassembly\[models\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'ctxassembly\[models\]'"):
         TokenBudget.for_model("gpt-4o")
     assert TokenBudget.for_model("mistral").window == 8_192
     assert TokenBudget.for_model("gpt-4o", window=128_000).encoding == "o200k_base"

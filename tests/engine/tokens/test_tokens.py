@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from builders import count, hits_of, some_of_every_kind
 from ctxassembly import AssemblyConfig, Chunk, assemble
-from ctxassembly.errors import ConfigError, VocabularyError
+from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.cache import MAX_TEXT_CHARS
 from ctxassembly.tokens.counter import (
     _SAFE,
@@ -181,7 +181,7 @@ def test_a_function_that_returns_the_tokens_is_an_error_that_says_how_to_count_t
 
 
 def test_an_unknown_encoding_is_a_clear_error():
-    with pytest.raises(VocabularyError, match=r"unknown encoding 'cl99k'; tiktoken knows .*cl100k_base"):
+    with pytest.raises(ConfigError, match=r"unknown encoding 'cl99k'; tiktoken knows .*cl100k_base"):
         assemble([], AssemblyConfig(encoding="cl99k"))
 
 

@@ -13,7 +13,7 @@ import tiktoken
 
 from builders import count
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
-from ctxassembly.errors import CtxAssemblyError, VocabularyError
+from ctxassembly.errors import ConfigError, CtxAssemblyError
 from ctxassembly.tokens import tiktoken_files
 
 TEXT = "U brengt best uw identiteitskaart mee."
@@ -68,7 +68,7 @@ def rank_files() -> Path:
 def test_a_vocabulary_that_cannot_be_had_is_one_clear_error_in_seconds(bare: Path, name: str, carried: str):
     """Never a hang. It names the packages that carry this vocabulary, not those that carry another."""
     began = time.monotonic()
-    with pytest.raises(VocabularyError) as caught:
+    with pytest.raises(ConfigError) as caught:
         load(name)
     assert time.monotonic() - began < 60
     assert f"the vocabulary of {name!r} is not on this machine" in str(caught.value)
@@ -83,7 +83,7 @@ def test_a_refused_download_is_the_same_error(bare: Path, monkeypatch: pytest.Mo
     for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(variable, closed)
     monkeypatch.setattr(tiktoken_files, "DOWNLOAD_SECONDS", 60.0)
-    with pytest.raises(VocabularyError, match=r"could not be downloaded \(.*Proxy"):
+    with pytest.raises(ConfigError, match=r"could not be downloaded \(.*Proxy"):
         load("cl100k_base")
 
 
@@ -152,7 +152,7 @@ def test_a_function_needs_no_vocabulary(bare: Path):
 
 
 def test_an_unknown_encoding_names_the_known_ones():
-    with pytest.raises(VocabularyError, match=r"^unknown encoding 'cl99k'; tiktoken knows .*cl100k_base"):
+    with pytest.raises(ConfigError, match=r"^unknown encoding 'cl99k'; tiktoken knows .*cl100k_base"):
         load("cl99k")
 
 

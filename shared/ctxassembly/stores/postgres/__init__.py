@@ -13,6 +13,6 @@ try:
     # Other packages bring SQLAlchemy alone; its asyncio part, which the extra brings, needs this. It carries no types.
     import_module("greenlet")
 except ModuleNotFoundError as error:
-    raise missing_extra(error, __name__, "postgres", ("greenlet", "sqlalchemy")) from error
+    raise missing_extra(__name__, "postgres") from error
 
 __all__, __getattr__, __dir__ = lazy_names(__name__)

@@ -142,7 +142,7 @@ def make_engine(server: Server, **options: Any) -> Engine:
     try:
         engine = create_engine(server.url, connect_args=arguments, **options)
     except ModuleNotFoundError as error:
-        raise missing_extra(error, "PostgresIndex", "postgres", ("psycopg",)) from error
+        raise missing_extra("PostgresIndex", "postgres") from error
     event.listen(engine, "do_execute", partial(_execute_with_settings, settings_statement(server)))
     return engine
 
@@ -182,7 +182,7 @@ def query_rows(server: Server, statement: BoundStatement, timeout_seconds: float
     """Return the rows of a statement, in one round trip. It is sent again once if its connection turns out to be dead.
 
     Raises:
-        StoreError: the database failed. This is an error of the driver's class, too.
+        StoreError: the database failed.
         TimeoutError: there was no answer in time.
     """
     deadline = time.monotonic() + timeout_seconds
@@ -372,7 +372,7 @@ def driver_error(error: BaseException) -> BaseException:
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Raise the errors of the driver and of SQLAlchemy as ours: of the driver's class, too.
+    """Raise the errors of the driver and of SQLAlchemy as ours.
 
     Their cause is the driver's own: SQLAlchemy's prints the statement with its parameters, which may be private.
     """
@@ -384,4 +384,4 @@ def translate_errors() -> Iterator[None]:
             raise
         hint = _HINTS.get(driver.sqlstate, "")
         message = f"the database failed: {describe_error(driver, max_lines=1)}{hint}"
-        raise StoreError.from_error(error, message) from driver
+        raise StoreError(message) from driver

@@ -237,7 +237,7 @@ def open_maintenance(server: Server, seconds: float) -> Iterator[MaintenanceConn
 
     Raises:
         ConfigError: the user may not do what is done inside, or there is no such schema.
-        StoreError: the database failed. This is an error of the driver's class, too.
+        StoreError: the database failed.
         TimeoutError: the server doesn't answer for `seconds`, or a client holds a lock.
     """
     reasons: SimpleQueue[str] = SimpleQueue()

@@ -5,6 +5,6 @@ from ctxassembly.errors import missing_extra
 try:
     from ctxassembly.stores.qdrant.index import QdrantIndex
 except ModuleNotFoundError as error:
-    raise missing_extra(error, __name__, "qdrant", ("qdrant_client",)) from error
+    raise missing_extra(__name__, "qdrant") from error
 
 __all__ = ["QdrantIndex"]
