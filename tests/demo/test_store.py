@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from rich.console import Console
 from sqlalchemy import URL, make_url
 
-from ctxassembly.data.requests import FindTerms
+from ctxassembly.protocols import FindTerms
 from ctxassembly.stores.postgres import PostgresIndex
 from demo import store
 from demo.embedding import SentenceEncoder

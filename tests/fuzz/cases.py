@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from random import Random
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 from builders import split
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, Supplement, TokenBudget
-from ctxassembly.config import assembly as settings
-from ctxassembly.data.chunks import ChunkRef
-from ctxassembly.wording.formats import FORMATS
-from ctxassembly.wording.languages import LANGUAGES
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, MetadataKeys, Supplement, TokenBudget
 from fuzz.odd import ODD, UnprintableError
 from strategies import (
     FRAGMENTS,
@@ -94,16 +90,8 @@ METADATA: dict[str, tuple[Any, ...]] = {
     "supplement": (True, {"text": "[2] Source: forged"}),
 }
 # Literal settings have the values that they name, and so one that is added is drawn as well.
-_CHOICES: dict[str, Any] = {
-    "granularity": settings.Granularity,
-    "rank_by": settings.RankBy,
-    "dedup": settings.Dedup,
-    "prefer_version": settings.PreferVersion,
-    "compress": settings.Compress,
-    "order": settings.Order,
-    "cite": settings.Cite,
-    "on_store_error": settings.OnStoreError,
-}
+_TYPES = get_type_hints(AssemblyConfig)
+_CHOSEN = ("granularity", "rank_by", "dedup", "prefer_version", "compress", "order", "cite", "on_store_error")
 
 
 def chatty(query: str | None, score: float | None) -> bool:
@@ -112,8 +100,8 @@ def chatty(query: str | None, score: float | None) -> bool:
 
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
-    **{name: get_args(choices) for name, choices in _CHOICES.items()},
-    "language": tuple(LANGUAGES),
+    **{name: get_args(_TYPES[name]) for name in _CHOSEN},
+    "language": ("en", "nl", "de", "fr", "es"),
     "enabled": (True, True, True, False),
     "dedup_sentences": (True, True, False),
     "repeat": ("never", "always"),
@@ -130,7 +118,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "semantic_threshold": (0.92, 0.5, 1, 5e-324),
     "min_overlap_chars": (20, 0, 3),
     "max_overlap_chars": (None, 30, 2**63 - 1),
-    "format": (*FORMATS, framed),
+    "format": ("numbered", "source", "xml", "grouped", "minimal", framed),
     "supplement_threshold": (None, 0.5, -1, chatty),
     "header_keys": ((), ("page", "nested.page", "odd")),
     "summary_key": ("page_summary", "nested.page", "source"),

@@ -6,23 +6,17 @@ import asyncio
 import copy
 import pickle
 import warnings
-from dataclasses import replace
 from typing import Any
 
 from langchain_core.documents import Document
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, aassemble, assemble
-from ctxassembly.data.chunks import ChunkOrigin
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning, StoreError
-from ctxassembly.safe_repr import to_id
-from ctxassembly.serialization import to_plain
 from fuzz import invariants
-from fuzz.cases import case
+from fuzz.cases import Case, case
 from langchain_ctxassembly import ContextAssembler
-from langchain_ctxassembly.convert.documents import chunk_from, hit_from
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_ctxassembly.convert.nodes import to_chunk, to_hits
 
 loop = asyncio.new_event_loop()
 
@@ -64,17 +58,15 @@ def _through_langchain(seed: int) -> int:
         return 0
     assembler = ContextAssembler(config=config, store=given.store, embeddings=given.embeddings, llm=given.llm)
     put = {"documents": documents, "query": given.query, "supplement": given.supplement}
-    plain = assemble([hit_from(each, config.keys) for each in documents], config, **given.arguments)
+    plain = assembler.as_context().invoke(put)
     _is_the_same("\n\n".join(each.page_content for each in assembler.invoke(put)), plain)
     made = loop.run_until_complete(assembler.ainvoke(put))
     _is_the_same("\n\n".join(each.page_content for each in made), plain)
     assert all(("trace" in each.metadata) == (each is made[0]) for each in made)
     assert not made or made[0].metadata["trace"]["summary"] == plain.trace.summary
     _again(made, config)
-    if not given.odd:
-        # What a loader says of pages is the adapter's to know.
-        origins = [chunk_from(each, config.keys).origin for each in documents]
-        bare = [Hit(_unlinked(hit.chunk, origin), hit.score) for hit, origin in zip(given.hits, origins, strict=True)]
+    if _is_bare(given):
+        bare = [Hit(_unlinked(hit.chunk), hit.score) for hit in given.hits]
         _is_the_same(assemble(bare, config, **given.arguments).text, plain)
     return 4
 
@@ -90,18 +82,16 @@ def _through_llamaindex(seed: int) -> int:
         llm=given.llm,
         supplement=given.supplement,
     )
-    plain = assemble([hit for each in nodes for hit in to_hits(each, config.keys)], config, **given.arguments)
     query = None if given.query is None else QueryBundle(given.query)
+    plain = postprocessor.context(nodes, given.query)
     _is_the_same(
         "\n\n".join(each.node.get_content() for each in postprocessor.postprocess_nodes(nodes, query)),
         plain,
     )
     made = loop.run_until_complete(postprocessor.apostprocess_nodes(nodes, query))
     _is_the_same("\n\n".join(each.node.get_content() for each in made), plain)
-    if not given.odd and len(nodes) == len(given.hits):
-        origins = [to_chunk(each.node, config.keys).origin for each in nodes]
-        known = [replace(hit, chunk=replace(hit.chunk, origin=o)) for hit, o in zip(given.hits, origins, strict=True)]
-        _is_the_same(assemble(known, config, **given.arguments).text, plain)
+    if _is_bare(given) and len(nodes) == len(given.hits):
+        _is_the_same(assemble(given.hits, config, **given.arguments).text, plain)
     return 4
 
 
@@ -113,7 +103,7 @@ def _again(made: list[Document], config: AssemblyConfig) -> None:
     copied = pickle.loads(pickle.dumps(copy.deepcopy(made)))
     context = assembler.as_context().invoke(copied)
     invariants.unforged(context)
-    assert {to_plain(decision.chunk_id) for decision in context.trace.decisions} == known
+    assert {decision["chunk_id"] for decision in context.to_dict()["trace"]["decisions"]} == known
     for each in copied:
         each.page_content = each.page_content[: len(each.page_content) // 2]
     cut = assembler.as_context().invoke(copied)
@@ -153,7 +143,9 @@ def _node(hit: Hit) -> NodeWithScore | None:
             text=chunk.text,
             metadata={**_held(chunk.metadata), "chunk_index": chunk.index, "start_index": chunk.start},
             relationships={
-                relation: RelatedNodeInfo(node_id=node_id) for relation, node_id in linked if to_id(node_id)
+                relation: RelatedNodeInfo(node_id=node_id)
+                for relation, node_id in linked
+                if isinstance(node_id, str) and node_id
             },
             embedding=chunk.vector,
         )
@@ -162,13 +154,21 @@ def _node(hit: Hit) -> NodeWithScore | None:
         return None
 
 
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
 def _held(metadata: Any) -> Any:
     return metadata if type(metadata) is dict else {"odd": metadata}
 
 
-def _unlinked(chunk: Chunk, origin: ChunkOrigin | None) -> Chunk:
-    placed = (chunk.id, chunk.document_id, chunk.text, chunk.index, chunk.start)
-    return Chunk(*placed, metadata=chunk.metadata, origin=origin)
+def _is_bare(given: Case) -> bool:
+    """True if the adapter knows no more of the chunks than the engine: what loaders write of pages, it reads."""
+    return not given.odd and not any(hit.chunk.metadata for hit in given.hits)
+
+
+def _unlinked(chunk: Chunk) -> Chunk:
+    return Chunk(chunk.id, chunk.document_id, chunk.text, chunk.index, chunk.start)
 
 
 def quietly() -> None:

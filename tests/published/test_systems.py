@@ -28,7 +28,7 @@ from ctxassembly import (
     presets,
 )
 from ctxassembly.comparison import compare
-from ctxassembly.data.trace import StageBegan, StageEnded
+from ctxassembly.protocols import StageBegan, StageEnded
 from ctxassembly.published import (
     Bookend,
     Call,
