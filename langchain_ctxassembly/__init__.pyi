@@ -1,5 +1,4 @@
 from langchain_ctxassembly.agents.graph import ContextChannel as ContextChannel
-from langchain_ctxassembly.agents.graph import add_contexts as add_contexts
 from langchain_ctxassembly.agents.graph import context_node as context_node
 from langchain_ctxassembly.agents.middleware import ContextMiddleware as ContextMiddleware
 from langchain_ctxassembly.agents.tools import context_tool as context_tool

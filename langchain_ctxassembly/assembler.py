@@ -1,21 +1,14 @@
-"""`ContextAssembler`: retrieved documents in, the context that the model reads out, one document per label.
-
-An assembler with configurable fields or alternatives is of a class of ours, whose `as_context()` follows the config of
-the call. With LangChain's own classes, `as_context()` would use the default assembler, and a filter set in the config
-of a call would not apply.
-"""
+"""`ContextAssembler`: retrieved documents in, the context that the model reads out, one document per label."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, TypeVar
 
 from langchain_core.callbacks import Callbacks, adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
 from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig, RunnableLambda, RunnableSerializable
-from langchain_core.runnables.configurable import RunnableConfigurableAlternatives, RunnableConfigurableFields
 from langchain_core.runnables.utils import AnyConfigurableField
 from pydantic import ConfigDict, Field, InstanceOf, PlainValidator, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
@@ -121,8 +114,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     """The conversation of all runs. A conversation in the input of a run takes its place. With
     `Conversation(labels=Labels())` each run takes the next labels; without any it begins with `config.first_label`."""
 
+    is_configurable: bool = Field(default=False, repr=False, exclude=True)
+    """Set by `configurable_fields` and `configurable_alternatives`: `as_context()` raises, as it would not follow the
+    config of a call."""
+
     _warnings: WarnOnce = PrivateAttr(default_factory=WarnOnce)
-    """Its warnings. Copies share it; so does an assembler that is made from the config of a call."""
+    """Its warnings. Copies share it."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
@@ -167,9 +164,20 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
         `config` holds for its runs; after a `with_config` it is that one's config. Neighbors must pass `filter`, too,
         in the form of the assembler's own.
+
+        Raises:
+            ConfigError: the assembler has configurable fields or alternatives: a filter in the config of a call would
+                not apply.
         """
+        if self.is_configurable:
+            raise ConfigError.worded(
+                "as_context",
+                "as_context() of an assembler with configurable fields would not follow the config of a call: call it "
+                "on the assembler itself, and give the filter of a call by as_context().invoke(documents, filter=...)",
+            )
         run, arun = partial(self.assemble_context, filter=filter), partial(self.aassemble_context, filter=filter)
-        return _with_config(RunnableLambda(run, arun, name=CONTEXT_RUN), config)
+        runnable = RunnableLambda(run, arun, name=CONTEXT_RUN)
+        return runnable if config is None else runnable.with_config(config)
 
     def assemble_context(
         self, inputs: Any, config: RunnableConfig, search: SearchFilter | None = None, filter: Any = None
@@ -197,11 +205,11 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         arguments = self._arguments(inputs, search, filter)
         llm = text_model(self.llm, lambda: spans.config)
         context = assemble(**arguments, llm=llm, on_stage=spans.on_stage)
-        result = _Result.build(transform, has_listeners(config), context)
+        _, output, event = _build_result(transform, has_listeners(config), context)
         self._issue_warnings(context)
-        if result.event is not None:
-            dispatch_custom_event(EVENT, result.event, config=config)
-        return result.output
+        if event is not None:
+            dispatch_custom_event(EVENT, event, config=config)
+        return output
 
     async def _aassemble_as(
         self,
@@ -213,14 +221,14 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     ) -> T:
         """Async version of `_assemble_as`."""
         spans = Spans(config)
-        build = partial(_Result.build, transform, has_listeners(config))
+        build = partial(_build_result, transform, has_listeners(config))
         arguments = self._arguments(inputs, search, filter)
         llm = async_text_model(self.llm, lambda: spans.config)
-        result = await assemble_as(build, **arguments, llm=llm, on_stage=spans.aon_stage)
-        self._issue_warnings(result.context)
-        if result.event is not None:
-            await adispatch_custom_event(EVENT, result.event, config=config)
-        return result.output
+        context, output, event = await assemble_as(build, **arguments, llm=llm, on_stage=spans.aon_stage)
+        self._issue_warnings(context)
+        if event is not None:
+            await adispatch_custom_event(EVENT, event, config=config)
+        return output
 
     def _arguments(self, inputs: Any, search: SearchFilter | None, filter: Any) -> dict[str, Any]:
         """Return the arguments of `assemble` that its sync and async forms share."""
@@ -232,10 +240,6 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             "scorer": self.scorer,
             "transform_fetched": self.transform_fetched,
         }
-
-    def share_warnings_with(self, other: ContextAssembler) -> None:
-        """Don't repeat the warnings of `other`, of which this assembler is a copy."""
-        self._warnings = other._warnings
 
     @property
     def effective_config(self) -> AssemblyConfig | System:
@@ -263,12 +267,15 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return apply_filter(own, filter, getattr(self.store, "vectorstore", None))
 
     @override
-    def configurable_fields(self, **kwargs: AnyConfigurableField) -> ConfigurableFields:
-        return ConfigurableFields(**super().configurable_fields(**kwargs).__dict__)
+    def configurable_fields(self, **kwargs: AnyConfigurableField) -> RunnableSerializable[Any, list[Document]]:
+        return RunnableSerializable.configurable_fields(_as_configurable(self), **kwargs)
 
     @override
-    def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> ConfigurableAlternatives:
-        return ConfigurableAlternatives(**super().configurable_alternatives(which, **kwargs).__dict__)
+    def configurable_alternatives(
+        self, which: ConfigurableField, **kwargs: Any
+    ) -> RunnableSerializable[Any, list[Document]]:
+        alternatives = {name: _as_configurable(one) for name, one in kwargs.items()}
+        return RunnableSerializable.configurable_alternatives(_as_configurable(self), which, **alternatives)
 
     @override
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
@@ -351,78 +358,6 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return {"hits": hits, "query": query, "supplement": supplement, "conversation": conversation}
 
 
-# With type arguments, pydantic takes only runnables of exactly that parametrized class as the default.
-if TYPE_CHECKING:
-    _Fields: TypeAlias = RunnableConfigurableFields[Any, list[Document]]
-    _Alternatives: TypeAlias = RunnableConfigurableAlternatives[Any, list[Document]]
-else:
-    _Fields, _Alternatives = RunnableConfigurableFields, RunnableConfigurableAlternatives
-
-
-def _with_config(runnable: Runnable[Any, Context], config: RunnableConfig | None) -> Runnable[Any, Context]:
-    """Return `runnable` with the `config` of a binding, which would be lost otherwise, and with it a filter."""
-    return runnable if config is None else runnable.with_config(config)
-
-
-def _as_context(
-    configurable: Any, *, config: RunnableConfig | None = None, filter: Any = None
-) -> Runnable[Any, Context]:
-    """Return the same as `ContextAssembler.as_context`, with the assembler that the config of the call configures."""
-
-    def run(inputs: Any, config: RunnableConfig, filter: Any = filter) -> Context:
-        assembler, config = configured_assembler(configurable, config)
-        return assembler.assemble_context(inputs, config, filter=filter)
-
-    async def arun(inputs: Any, config: RunnableConfig, filter: Any = filter) -> Context:
-        assembler, config = configured_assembler(configurable, config)
-        return await assembler.aassemble_context(inputs, config, filter=filter)
-
-    return _with_config(RunnableLambda(run, arun, name=CONTEXT_RUN), config)
-
-
-class ConfigurableFields(_Fields):
-    """An assembler whose fields the config of the call sets."""
-
-    as_context = _as_context
-
-    @override
-    def configurable_fields(self, **kwargs: AnyConfigurableField) -> ConfigurableFields:
-        return cast(ConfigurableFields, super().configurable_fields(**kwargs))
-
-    @override
-    def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> ConfigurableAlternatives:
-        return ConfigurableAlternatives(**super().configurable_alternatives(which, **kwargs).__dict__)
-
-    def _prepare(self, config: RunnableConfig | None = None) -> tuple[Runnable[Any, Any], RunnableConfig]:
-        runnable, config = super()._prepare(config)
-        cast(ContextAssembler, runnable).share_warnings_with(cast(ContextAssembler, self.default))
-        return runnable, config
-
-
-class ConfigurableAlternatives(_Alternatives):
-    """One of several assemblers, which the config of the call chooses."""
-
-    as_context = _as_context
-
-
-def checked_assembler(assembler: Any) -> ContextAssembler | ConfigurableFields | ConfigurableAlternatives:
-    """Return the assembler of an agent's tool or middleware; None gives one with the defaults.
-
-    Raises:
-        ConfigError: it is something else.
-    """
-    if not (
-        assembler is None or isinstance(assembler, (ContextAssembler, ConfigurableFields, ConfigurableAlternatives))
-    ):
-        raise ConfigError("assembler", "a ContextAssembler, which may have configurable fields", assembler)
-    return ContextAssembler() if assembler is None else assembler
-
-
-def configured_assembler(assembler: Any, config: RunnableConfig) -> tuple[ContextAssembler, RunnableConfig]:
-    """Return the assembler that `config` makes of one with configurable fields or alternatives, and its config."""
-    return (assembler, config) if isinstance(assembler, ContextAssembler) else assembler.prepare(config)
-
-
 def assembler_inputs(
     hits: Iterable[Any], query: str | None, supplement: Any, conversation: Any = None
 ) -> dict[str, Any]:
@@ -450,24 +385,21 @@ def _query_in(inputs: Mapping[str, Any]) -> Any:
     return next((inputs[name] for name in QUERY_KEYS if isinstance(inputs.get(name), str)), None)
 
 
+def _as_configurable(given: Any) -> Any:
+    return given.model_copy(update={"is_configurable": True}) if isinstance(given, ContextAssembler) else given
+
+
 def _can_embed(embeddings: Any) -> bool:
     return callable(embeddings) or hasattr(embeddings, "embed_documents") or hasattr(embeddings, "aembed_documents")
 
 
-@dataclass(frozen=True, slots=True)
-class _Result(Generic[T]):
-    """A context, and all that is made of it, which may take as long as a small assembly."""
-
-    context: Context
-    output: T
-    event: dict[str, Any] | None
-    """The custom event; None if there are no listeners."""
-
-    @classmethod
-    def build(cls, transform: Callable[[ContextPayload], T], has_listener: bool, context: Context) -> Self:
-        payload = ContextPayload(context)
-        event = {"citations": payload.citations, "trace": payload.trace} if has_listener else None
-        return cls(context, transform(payload), event)
+def _build_result(
+    transform: Callable[[ContextPayload], T], has_listener: bool, context: Context
+) -> tuple[Context, T, dict[str, Any] | None]:
+    """Return a context, its `transform`, and its event, which may take as long as a small assembly."""
+    payload = ContextPayload(context)
+    event = {"citations": payload.citations, "trace": payload.trace} if has_listener else None
+    return context, transform(payload), event
 
 
 def _get_context(payload: ContextPayload) -> Context:

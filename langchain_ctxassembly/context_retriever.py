@@ -254,9 +254,7 @@ class ContextRetriever(BaseRetriever):
                 allowed = "one with a method with_filter, such as the index itself, where a call has a filter"
                 raise ConfigError("assembler.store", allowed, store)
             store = store.with_filter(condition)
-        assembler = self.assembler.model_copy(update={"store": store})
-        assembler.share_warnings_with(self.assembler)
-        return assembler
+        return self.assembler.model_copy(update={"store": store})
 
     def _assembler_inputs(self, retrieved: Retrieved, question: Question, conversation: Any) -> dict[str, Any]:
         supplement = resolve_supplement(question.text, self.supplement)

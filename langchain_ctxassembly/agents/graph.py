@@ -1,4 +1,4 @@
-"""Contexts in a LangGraph graph: a node that assembles, a reducer, and a channel that checkpoints them as plain data.
+"""Contexts in a LangGraph graph: a node that assembles, and a channel that checkpoints them as plain data.
 
 LangGraph names the class of each object in a checkpoint, and by default warns of one that it doesn't know; under
 LANGGRAPH_STRICT_MSGPACK it takes only those that the annotations of the state name. The channel writes dicts and lists
@@ -7,7 +7,7 @@ alone, so there is nothing to know, and gives the contexts back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_origin
 
@@ -16,22 +16,20 @@ from langgraph.channels import BinaryOperatorAggregate
 from langgraph.runtime import get_runtime
 from typing_extensions import Self, override
 
-from ctxassembly.answering.requests import Search
-from ctxassembly.assembly.selection.supplement import resolve_supplement, supplement_from_retrieval
 from ctxassembly.concurrency import run_in_worker
-from ctxassembly.config.answering import Mode
 from ctxassembly.context import Context
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sent import check_tools
 from ctxassembly.conversations.sources import get_field
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.retrieval.search import Question
 from ctxassembly.safe_repr import safe_repr
-from langchain_ctxassembly.agents.tools import conversation_in
+from langchain_ctxassembly.agents.tools import FilterOfCall, check_filter_of_call, context_retriever, conversation_in
 from langchain_ctxassembly.agents.turn import all_evidence_from, last_question, merge_evidence
-from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence_of
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
-from langchain_ctxassembly.search import SearchFilter, ambient_config
+from langchain_ctxassembly.context_retriever import ContextRetriever
+from langchain_ctxassembly.retriever import ContextAssemblyRetriever
+from langchain_ctxassembly.search import ambient_config
 
 
 def context_node(
@@ -41,7 +39,7 @@ def context_node(
     query: str = "query",
     documents: str = "documents",
     context: str = "context",
-    filter: Callable[[Any], Any] | None = None,  # noqa: A002 - as the frameworks call it
+    filter: FilterOfCall | None = None,
     tools: Collection[str] = (),
 ) -> Runnable[Any, dict[str, Any]]:
     """Return a node from a graph's state to `{"context": ...}`, the dict of a `Context`; sync and async.
@@ -64,15 +62,14 @@ def context_node(
     Drink water.
 
     Args:
-        source: a `ContextAssembler`, or a retriever: a `ContextRetriever`, a `ContextAssemblyRetriever`, or any other,
-            whose documents are assembled by `assembler`.
+        source: a `ContextAssembler`, or a retriever, as for `context_tool`.
         assembler: the assembler for a retriever that has none.
         query: the key of the query. If the state has none, the last user message under "messages" is used.
         documents: the key of what was found: documents, hits or a `Retrieved`, a context, or, as parallel branches
             write it, a list of such lists. Those are fused by rank.
-        context: the key of the context, or of the contexts of all turns (`ContextChannel`, `add_contexts`).
+        context: the key of the context, or of the contexts of all turns (`ContextChannel`).
         filter: a function from the runtime of the call (`runtime.context` says whose it is) to the filter of its user:
-            neighbors must pass it, and so must what a retriever finds, if the search can be seen to take it.
+            neighbors must pass it, and so must what a retriever finds.
         tools: names of the tools whose messages in the state carry contexts, as in `resolve`.
 
     Raises:
@@ -81,126 +78,77 @@ def context_node(
     for name, value in (("query", query), ("documents", documents), ("context", context)):
         if not isinstance(value, str) or not value:
             raise ConfigError(name, "a key of the state", value)
-    if not (filter is None or callable(filter)):
-        raise ConfigError("filter", "a function from the runtime of a call to a filter", filter)
-    if isinstance(source, ContextAssembler):
-        if assembler is not None:
-            raise ConfigError("assembler", "None with a ContextAssembler", assembler)
-        evidence = None
-    else:
-        evidence = evidence_of(source, assembler)
-        source = evidence.assembler
+    check_filter_of_call(filter)
+    retriever = None
+    if not isinstance(source, ContextAssembler):
+        retriever = context_retriever(source, assembler)
+        source = retriever.assembler
+    elif assembler is not None:
+        raise ConfigError("assembler", "None with a ContextAssembler", assembler)
     if source.conversation is not None:
         raise ConfigError("assembler.conversation", "None here: the state has it", source.conversation)
-    node = _Node(source, evidence, query, documents, context, filter, check_tools(tools))
+    node = _Node(source, retriever, query, documents, context, filter, check_tools(tools))
     return RunnableLambda(node.run, node.arun, name="context_node")
 
 
 @dataclass(frozen=True)
 class _Node:
     assembler: ContextAssembler
-    evidence: RetrieverEvidence | None
+    retriever: ContextRetriever | ContextAssemblyRetriever | None
     query_key: str
     documents_key: str
     context_key: str
-    filter: Callable[[Any], Any] | None
+    filter: FilterOfCall | None
     tools: Collection[str]
 
     def run(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
-        with ambient_config(config):
-            condition = self._condition()
-            search = self._search_request(state, condition)
-            retrieved = None if search is None or self.evidence is None else self.evidence.search(search)
-            assembler, filters = self._prepare_assembler(state, condition)
-            context = assembler.assemble_context(self._assembler_inputs(state, retrieved), config, *filters)
-        return {self.context_key: context.to_dict()}
+        query, condition, conversation = self._read_call(state, config)
+        if self.retriever is not None:
+            found = self.retriever.context(query, filter=condition, conversation=conversation, config=config)
+        else:
+            inputs = self._assembler_inputs(state, query, conversation)
+            found = self.assembler.assemble_context(inputs, config, filter=condition)
+        return {self.context_key: found.to_dict()}
 
     async def arun(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
-        with ambient_config(config):
-            condition = self._condition()
-            search = self._search_request(state, condition)
-            retrieved = None if search is None or self.evidence is None else await self.evidence.asearch(search)
-            assembler, filters = self._prepare_assembler(state, condition)
-            context = await assembler.aassemble_context(self._assembler_inputs(state, retrieved), config, *filters)
-        return {self.context_key: await run_in_worker(context.to_dict)}
+        query, condition, conversation = self._read_call(state, config)
+        if self.retriever is not None:
+            found = await self.retriever.acontext(query, filter=condition, conversation=conversation, config=config)
+        else:
+            inputs = self._assembler_inputs(state, query, conversation)
+            found = await self.assembler.aassemble_context(inputs, config, filter=condition)
+        return {self.context_key: await run_in_worker(found.to_dict)}
 
-    def _condition(self) -> Any:
-        return None if self.filter is None else self.filter(get_runtime())
-
-    def _search_request(self, state: Any, condition: Any) -> Search | None:
-        if self.evidence is None:
-            return None
-        query = self._query(state)
+    def _read_call(self, state: Any, config: RunnableConfig) -> tuple[Any, Any, Conversation]:
+        """Return the query of a call, its filter, and the conversation in the state."""
+        query = get_field(state, self.query_key)
         if query is None:
-            raise InputError(
-                f"the state must have a text under {self.query_key!r}, or a user's message: {safe_repr(state)}"
-            )
-        question = Question(query, filter=self.evidence.call_filter(condition))
-        return Search(self.query_key, question, Mode(), 1.0, {})
-
-    def _prepare_assembler(
-        self, state: Any, condition: Any
-    ) -> tuple[ContextAssembler, tuple[SearchFilter | None, Any]]:
-        """Return the assembler with the conversation in the state, and the filters of the search and of the call."""
-        assembler, search_filter, call_filter = self.assembler, None, condition
-        if self.evidence is not None:
-            assembler, search_filter = self.evidence.assembler_and_filter(self.evidence.call_filter(condition))
-            call_filter = None  # the search has it
-        conversation = conversation_in(
-            state,
-            assembler.assembly_settings.first_label,
-            tools=self.tools,
-            evidence=self.documents_key,
-            context=self.context_key,
+            query = last_question(get_field(state, "messages") or ())
+        elif not isinstance(query, str):
+            raise InputError(f"the state's {self.query_key!r} must be a text, got {safe_repr(query)}")
+        if query is None and self.retriever is not None:
+            raise InputError(f"the state must have a text under {self.query_key!r}, or a user's message")
+        with ambient_config(config):  # where the runtime is looked for
+            condition = None if self.filter is None else self.filter(get_runtime())
+        first_label, keys = self.assembler.assembly_settings.first_label, (self.documents_key, self.context_key)
+        return (
+            query,
+            condition,
+            conversation_in(state, first_label, tools=self.tools, evidence=keys[0], context=keys[1]),
         )
-        return assembler.model_copy(update={"conversation": conversation}), (search_filter, call_filter)
 
-    def _assembler_inputs(self, state: Any, retrieved: Retrieved | None) -> dict[str, Any]:
-        query = self._query(state)
-        if retrieved is not None and self.evidence is not None:
-            own = resolve_supplement(query, self.evidence.supplement)
-            supplement = supplement_from_retrieval(retrieved) if own is None else own
-            return assembler_inputs(retrieved.hits, retrieved.query, supplement)
+    def _assembler_inputs(self, state: Any, query: str | None, conversation: Conversation) -> dict[str, Any]:
         evidence = get_field(state, self.documents_key)
         if isinstance(evidence, Retrieved):
-            return assembler_inputs(evidence.hits, query or evidence.query, supplement_from_retrieval(evidence))
+            return {"documents": evidence, "query": query, "conversation": conversation}
         merged = merge_evidence(all_evidence_from(evidence, self.assembler.assembly_settings.keys))
-        return assembler_inputs(merged.hits, query, merged.supplement)
-
-    def _query(self, state: Any) -> str | None:
-        query = get_field(state, self.query_key)
-        if query is not None:
-            if not isinstance(query, str):
-                raise InputError(f"the state's {self.query_key!r} must be a text, got {safe_repr(query)}")
-            return query
-        return last_question(get_field(state, "messages") or ())
-
-
-def add_contexts(existing: Any, new: Any) -> list[Context]:
-    """Return the contexts of a conversation in order, `new` last: a reducer for the state of a LangGraph graph.
-
-    `new` is a context, its dict, or a list of these. A context that is in the list already isn't added again, for
-    example if a subgraph returns the whole list.
-
-    >>> from ctxassembly import Chunk, Hit, assemble
-    >>> first, second = (assemble([Hit(Chunk(name, name, name))]) for name in ("falcon", "ember"))
-    >>> [context.passages[0].text for context in add_contexts([first], [first.to_dict(), second])]
-    ['falcon', 'ember']
-
-    Raises:
-        InputError: one of them is neither a context nor its dict.
-    """
-    contexts = list(_to_contexts(existing))
-    for context in _to_contexts(new):
-        if context not in contexts:
-            contexts.append(context)
-    return contexts
+        return assembler_inputs(merged.hits, query, merged.supplement, conversation)
 
 
 class ContextChannel(BinaryOperatorAggregate[Any]):
     """A channel of a LangGraph state for contexts, saved in checkpoints as plain data: no type has to be registered.
 
-    If it annotates a list, it keeps the contexts of all turns, as `add_contexts` does; otherwise only the last one.
+    If it annotates a list, it keeps the contexts of all turns, each once; otherwise only the last one.
     Nodes write a `Context` or its dict. `context_node` writes the dict, so that the writes that a checkpoint keeps are
     plain as well.
 
@@ -219,7 +167,7 @@ class ContextChannel(BinaryOperatorAggregate[Any]):
         """Create the channel; LangGraph gives the annotated type `typ`."""
         kind = get_origin(typ) or typ
         self.is_list = isinstance(kind, type) and issubclass(kind, Sequence)
-        super().__init__(typ, operator or (add_contexts if self.is_list else lambda _, new: new))
+        super().__init__(typ, operator or (_add_contexts if self.is_list else lambda _, new: new))
 
     @override
     def checkpoint(self) -> Any:
@@ -245,6 +193,13 @@ class ContextChannel(BinaryOperatorAggregate[Any]):
     def _read_contexts(self, value: Any) -> Any:
         contexts = list(_to_contexts(value))
         return contexts if self.is_list else contexts[-1] if contexts else None
+
+
+def _add_contexts(existing: Any, new: Any) -> list[Context]:
+    """Return the contexts in order, `new` last: without those known already, as a subgraph returns the whole list."""
+    contexts = list(_to_contexts(existing))
+    contexts += [context for context in _to_contexts(new) if context not in contexts]
+    return contexts
 
 
 def _to_contexts(value: Any) -> list[Context]:

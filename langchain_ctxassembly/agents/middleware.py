@@ -14,9 +14,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
-from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.messages import AnyMessage, BaseMessage
-from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 from langchain_core.tools.retriever import RetrieverInput
@@ -27,26 +25,16 @@ from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.conversations.left_out import check_store_of_left_out
 from ctxassembly.conversations.sent import check_tools
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.user_warnings import WarnOnce, with_remedy
-from langchain_ctxassembly.agents.tools import make_left_out_tool, names_of_own_tools
+from langchain_ctxassembly.agents.tools import FilterOfCall, check_filter_of_call, names_of_own_tools
 from langchain_ctxassembly.agents.turn import Turn, changed_messages, merge_evidence, turn_of
-from langchain_ctxassembly.agents.window import ContextWindow, CountMessages, budget_of, make_context_window
-from langchain_ctxassembly.assembler import (
-    ContextAssembler,
-    assembler_inputs,
-    checked_assembler,
-    configured_assembler,
-)
-from langchain_ctxassembly.spans import has_listeners
-
-EVENT = "contexts_left_out"
-"""The custom event of earlier contexts that a prompt leaves out from here on."""
+from langchain_ctxassembly.agents.window import ContextWindow, budget_of, make_context_window
+from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 
 
 class PromptMessages(NamedTuple):
@@ -55,119 +43,21 @@ class PromptMessages(NamedTuple):
     messages: list[AnyMessage]
     changed_messages: list[AnyMessage]
     last_label: int
-    left_out: dict[str, int]
-    """The number of `messages` whose contexts it leaves out from here on, and of their `tokens`; empty if none."""
     tools: list[str]
     """The names of the tools whose results are read."""
 
 
-ContextRequest: TypeAlias = tuple[ContextAssembler, dict[str, Any]]
-"""The assembler of a context, and its input."""
-PromptFlow: TypeAlias = Generator[ContextRequest, Context, "PromptMessages | None"]
+AssembledContext: TypeAlias = tuple[ContextAssembler, dict[str, Any], Any]
+"""The assembler of a context, its input, and the filter of the call."""
+PromptFlow: TypeAlias = Generator[AssembledContext, Context, "PromptMessages | None"]
 
 
-def prompt_flow(
-    turn: Turn,
-    window: ContextWindow,
-    system_messages: Sequence[BaseMessage],
-    assembler: ContextAssembler,
-    conversation: Conversation,
-) -> Generator[ContextRequest, Context, PromptMessages]:
-    """Return the messages of `turn`, which follow `system_messages`, with a context for what its calls found.
-
-    The config of `assembler` has the most tokens. What the messages have of `conversation` isn't sent again. The
-    context gets the room that is left, and is requested again in less if the whole prompt is still too long: what other
-    messages say of it is known only afterwards, and a counter of the caller's may not add up.
-    """
-    evidence, config = merge_evidence([call.evidence for call in turn.calls]), assembler.assembly_settings
-    shrunk, remaining = _make_room(turn, window, system_messages, config, conversation)
-    seen = conversation.seen_in(shrunk.earlier_messages, turn.tools)
-    inputs = assembler_inputs(evidence.hits, turn.query, evidence.supplement, seen)
-    left_out = _left_out(turn, shrunk, window)
-    notes = window.notes([*system_messages, *shrunk.without_text()], config.token_limit)
-    if left_out:
-        contexts = pluralize(left_out["messages"], "earlier context")
-        notes.append(f"budget: {contexts} left out from here on, {left_out['tokens']:,} tokens")
-    own = turn.own_context
-    if own is not None and not (seen == conversation and _continues(own, conversation, config)):
-        own = None
-    while True:
-        if own is not None and own.token_count <= remaining:
-            context = own
-        else:
-            smaller = replace(config, max_tokens=max(remaining, 1))
-            context = yield assembler.model_copy(update={"config": smaller}), inputs
-            context = with_notes(context, evidence.left_out)
-        context = with_notes(context, notes)
-        messages = shrunk.with_context(context)
-        overflow = window.overflow([*system_messages, *messages])
-        if overflow <= 0 or remaining <= 1:
-            changed = changed_messages(turn.messages, messages)
-            last_label = conversation.after(context).next_label - 1
-            return PromptMessages(messages, changed, last_label, left_out, sorted(turn.tools))
-        # Counted by another counter, a token of the context may cost more than one.
-        cost = window.count_messages(messages) - window.count_messages(shrunk.without_text())
-        remaining = max(min(remaining - 1, context.token_count * (cost - overflow) // max(cost, 1)), 1)
-
-
-def _continues(context: Context, conversation: Conversation, config: AssemblyConfig) -> bool:
-    """Return True if a tool's `context` needs no other assembly: it repeats nothing, and its labels count on."""
-    known = {(one.label, one.document_id, one.source) for one in conversation.citations}
-    seen = {sent.text[slice(*source.span)] for sent in conversation.sent for source in sent.provenance}
-    return (
-        context.format == config.format
-        and (
-            config.repeat == "always"
-            or seen.isdisjoint(context.text[slice(*source.span)] for source in context.provenance)
-        )
-        and all(
-            int(one.label) >= conversation.next_label or (one.label, one.document_id, one.source) in known
-            for one in context.citations
-        )
-    )
-
-
-def advance(flow: PromptFlow, context: Context | None = None) -> tuple[ContextRequest | None, PromptMessages | None]:
+def _advance(flow: PromptFlow, context: Context | None = None) -> tuple[AssembledContext | None, PromptMessages | None]:
     """Return the next context that `flow` asks for; or, at its end, the messages."""
     try:
         return (next(flow) if context is None else flow.send(context)), None
     except StopIteration as done:
         return None, done.value
-
-
-def _make_room(
-    turn: Turn,
-    window: ContextWindow,
-    system_messages: Sequence[BaseMessage],
-    config: AssemblyConfig,
-    conversation: Conversation,
-) -> tuple[Turn, int]:
-    """Return the turn, without the earlier contexts if it needs their room, and the room there is for its own.
-
-    The first context of a conversation gets what it wants. A later one gets a share of the window at most, and half of
-    that share is enough for it; what earlier messages have whole needs none, unless it is sent again. Otherwise all
-    earlier contexts go at once: each time, a provider's cache of the prompt is lost.
-    """
-    limit = config.token_limit if turn.is_first else window.later_limit(config.token_limit)
-    texts = (str(turn.messages[call.message_index].text) for call in turn.calls)
-    earlier = "\n".join(sent.text for sent in conversation.seen_in(turn.earlier_messages, turn.tools).sent)
-    found = (hit.chunk.text.strip() for call in turn.calls for hit in call.evidence.hits)
-    seen = sum(window.count_text(text) for text in found if text in earlier and config.repeat == "never")
-    needed = max(min(limit // 2, sum(map(window.count_text, texts)) - seen), 0)
-    remaining = window.remaining([*system_messages, *turn.without_text()], limit)
-    if remaining < needed:
-        turn = turn.without_contexts()
-        remaining = window.remaining([*system_messages, *turn.without_text()], limit)
-    return turn, remaining
-
-
-def _left_out(turn: Turn, shrunk: Turn, window: ContextWindow) -> dict[str, int]:
-    """Return the number of contexts that are left out in `shrunk`, and of their tokens; empty if there are none."""
-    messages = len(turn.context_indexes) - len(shrunk.context_indexes)
-    if not messages:
-        return {}
-    tokens = window.count_messages(turn.messages) - window.count_messages(shrunk.messages)
-    return {"messages": messages, "tokens": tokens}
 
 
 class ContextState(AgentState[Any]):
@@ -215,78 +105,65 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
 
     The prompt, tools and system message included, stays within the model's window. After the first context of a
     conversation, each gets at most a quarter of the window, or 1,000 tokens. If less than half of that is left, all
-    earlier contexts are removed from the prompt: the custom event `contexts_left_out` has the number of their
-    `messages` and `tokens`, and labels in earlier answers still resolve. If the window is unknown, a warning says so,
-    and only `max_tokens` of the assembler's config limits the context.
+    earlier contexts are removed from the prompt: a line in their messages and the traces say so, and labels in earlier
+    answers still resolve. If the window is unknown, a warning says so, and only `max_tokens` of the assembler's config
+    limits the context.
 
-    Neighbors come from the assembler's store. They must pass `filter`, or without one match their hit's metadata, as
-    `ContextAssembler` describes it.
+    Neighbors come from the assembler's store. They must pass `filter` and the assembler's own, or without any match
+    their hit's metadata, as `ContextAssembler` describes it.
     """
 
     state_schema = ContextState
 
     def __init__(
         self,
-        assembler: Any = None,
+        assembler: ContextAssembler | None = None,
         *,
         budget: TokenBudget | int | None = None,
-        filter: Callable[[Any], Any] | None = None,  # noqa: A002 - as the frameworks call it
+        filter: FilterOfCall | None = None,
         tools: Collection[str] = (),
-        token_counter: CountMessages | None = None,
-        left_out: bool = False,
     ) -> None:
         """Create the middleware.
 
         Args:
-            assembler: the `ContextAssembler`, with settings, store and models; it may have configurable fields.
+            assembler: the `ContextAssembler`, with settings, store and models.
             budget: the model's window in tokens, at least 1; or a TokenBudget, which also has what is kept of it for
-                the answer (`generation`), as a `buffer`, and at most for one context (`context_cap`); its other zones
-                are counted instead. Its `shares` limit the contexts of all turns together ("documents"), next to the
-                messages of user and model ("conversation") and of other tools ("tool_results"). None: the window
-                that `TokenBudget.for_model` knows.
+                the answer (`generation`), as a `buffer`, and at most for one context (`context_cap`), and the
+                `encoding` to count in; its other zones are counted instead. Its `shares` limit the contexts of all
+                turns together ("documents"), next to the messages of user and model ("conversation") and of other tools
+                ("tool_results"). None: the window that `TokenBudget.for_model` knows.
             filter: a function from the runtime of the call (`runtime.context` says whose it is) to the filter that
                 neighbors must pass, as `ContextAssembler(filter=...)` takes it.
             tools: names of the tools whose artifacts are read, in addition to our own.
-            token_counter: a function from messages to tokens, such as `model.get_num_tokens_from_messages`. None counts
-                texts, calls and names in the model's own encoding, and 4 tokens more for each message.
-            left_out: True adds a `left_out_tool` to the agent, with this assembler, its store, and the filter. What it
-                reads is assembled within what is left of the window, like the results of all tools.
 
         Raises:
-            ConfigError: an argument has the wrong type, the assembler has a `conversation`, or with `left_out` no store
-                that finds chunks by their ids.
+            ConfigError: an argument has the wrong type, or the assembler has a `conversation`.
         """
         super().__init__()
-        self._assembler, self._filter = checked_assembler(assembler), filter
-        if not (filter is None or callable(filter)):
-            allowed = "a function from the runtime of a call to a filter; one for all calls is the assembler's own"
-            raise ConfigError("filter", allowed, filter)
-        if isinstance(self._assembler, ContextAssembler):
-            self._check_assembler(self._assembler)
+        assembler = ContextAssembler() if assembler is None else assembler
+        if not isinstance(assembler, ContextAssembler):
+            raise ConfigError("assembler", "a ContextAssembler", assembler)
+        if assembler.conversation is not None:
+            follows = "None here, where it follows from the messages"
+            raise ConfigError("assembler.conversation", follows, assembler.conversation)
+        if not isinstance(assembler.config, AssemblyConfig):
+            allowed = "an AssemblyConfig here, where each context gets what is left of the window"
+            raise ConfigError("assembler.config", allowed, assembler.config)
         if not (budget is None or isinstance(budget, TokenBudget) or (type(budget) is int and budget >= 1)):
             raise ConfigError("budget", "the model's window in tokens, at least 1, a TokenBudget, or None", budget)
-        if not (token_counter is None or callable(token_counter)):
-            raise ConfigError("token_counter", "a function from messages to a number, or None", token_counter)
-        self._budget, self._token_counter = budget, token_counter
-        if not isinstance(left_out, bool):
-            raise ConfigError("left_out", "True or False", left_out)
+        check_filter_of_call(filter)
+        self._assembler, self._budget, self._filter = assembler, budget, filter
         self._tool_names = frozenset(check_tools(tools))
-        if left_out:
-            if isinstance(self._assembler, ContextAssembler):
-                check_store_of_left_out(self._assembler.store, "ContextMiddleware(ContextAssembler(store=...))")
-            self.tools = [make_left_out_tool(None, self._left_out_assembler, self._tool_names)]
         self._warnings = WarnOnce()
 
     @override
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
         """Return the model's answer to the assembled messages, and these for the state."""
-        assembler, config = self._resolve_assembler(ensure_config())
-        flow = self._prompt_flow(request, assembler)
-        wanted, prompt = advance(flow)
+        flow, config = self._prompt_flow(request), ensure_config()
+        wanted, prompt = _advance(flow)
         while wanted is not None:
-            wanted, prompt = advance(flow, wanted[0].assemble_context(wanted[1], config))
-        if prompt and prompt.left_out and has_listeners(config):
-            dispatch_custom_event(EVENT, prompt.left_out, config=config)
+            assembler, inputs, condition = wanted
+            wanted, prompt = _advance(flow, assembler.assemble_context(inputs, config, filter=condition))
         return _with_changed_messages(handler(_with_messages(request, prompt)), prompt)
 
     @override
@@ -294,77 +171,61 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
     ) -> Any:
         """Async version of `wrap_model_call`."""
-        assembler, config = self._resolve_assembler(ensure_config())
-        flow = self._prompt_flow(request, assembler)
-        wanted, prompt = await run_in_worker(partial(advance, flow))  # it counts all messages
+        flow, config = self._prompt_flow(request), ensure_config()
+        wanted, prompt = await run_in_worker(partial(_advance, flow))  # it counts all messages
         while wanted is not None:
-            context = await wanted[0].aassemble_context(wanted[1], config)
-            wanted, prompt = await run_in_worker(partial(advance, flow, context))
-        if prompt and prompt.left_out and has_listeners(config):
-            await adispatch_custom_event(EVENT, prompt.left_out, config=config)
+            assembler, inputs, condition = wanted
+            context = await assembler.aassemble_context(inputs, config, filter=condition)
+            wanted, prompt = await run_in_worker(partial(_advance, flow, context))
         return _with_changed_messages(await handler(_with_messages(request, prompt)), prompt)
 
-    def _resolve_assembler(self, config: RunnableConfig) -> tuple[ContextAssembler, RunnableConfig]:
-        """Return the assembler of a call under its config, and the config."""
-        assembler, config = configured_assembler(self._assembler, config)
-        self._check_assembler(assembler)
-        return assembler, config
+    def _prompt_flow(self, request: ModelRequest[Any]) -> PromptFlow:
+        """Yield a request for each context that is needed, and return the messages to send; None leaves them as is.
 
-    def _left_out_assembler(self, config: RunnableConfig, runtime: Any) -> tuple[ContextAssembler, RunnableConfig]:
-        """Return the assembler of a call of the tool for what was left out, under the filter of its runtime."""
-        assembler, config = self._resolve_assembler(config)
-        return assembler.model_copy(update=self._call_filter(runtime)), config
-
-    def _call_filter(self, runtime: Any) -> dict[str, Any]:
-        """Return the change to an assembler for the filter of a call."""
-        return {} if self._filter is None else {"filter": self._filter(runtime)}
-
-    def _check_assembler(self, assembler: ContextAssembler) -> None:
-        if (own := assembler.conversation) is not None:
-            raise ConfigError("assembler.conversation", "None here, where it follows from the messages", own)
-        if not isinstance(assembler.config, AssemblyConfig):
-            allowed = "an AssemblyConfig here, where each context gets what is left of the window"
-            raise ConfigError("assembler.config", allowed, assembler.config)
-        if self._filter is not None and assembler.filter is not None:
-            raise ConfigError("filter", "None with an assembler that has a filter", self._filter)
-
-    def _prompt_flow(self, request: ModelRequest[Any], assembler: ContextAssembler) -> PromptFlow:
-        """Yield a request for each context that is needed, and return the messages to send."""
+        The context gets the room that is left, and is requested again in less if the whole prompt is still too long:
+        what other messages say of it is known only afterwards. Earlier contexts may have to go in a turn without calls,
+        too, where a question or an answer made the prompt exceed the window.
+        """
         self._warn_about_tools(request.tools)
-        names = self._tool_names | names_of_own_tools(request.tools)
-        turn = turn_of(request.messages, names, assembler.assembly_settings.keys)
+        names, config = self._tool_names | names_of_own_tools(request.tools), self._assembler.assembly_settings
+        turn = turn_of(request.messages, names, config.keys)
+        if not (turn.calls or turn.context_indexes):
+            return None
+        window = self._context_window(request, config.encoding)
+        system: list[BaseMessage] = [request.system_message] if request.system_message else []
+        conversation = _conversation_before(turn, request.state)
+        shrunk, remaining = _make_room(turn, window, system, config, conversation)
         if not turn.calls:
-            return self._without_excess(request, turn, assembler)
-        state: Any = request.state
-        system_messages = [request.system_message] if request.system_message else []
-        conversation = Conversation.from_messages(turn.other_messages(state["messages"]), names)
-        next_label = max(conversation.next_label, state.get("context_last_label", 0) + 1)
-        conversation = replace(conversation, next_label=next_label)
-        window = self._context_window(request, assembler.assembly_settings.encoding)
-        assembler = assembler.model_copy(update=self._call_filter(request.runtime))
-        prompt = yield from prompt_flow(turn, window, system_messages, assembler, conversation)
-        overflow = window.overflow([*system_messages, *prompt.messages])
+            return None if shrunk is turn else _to_prompt(turn, shrunk.messages, conversation)
+        evidence = merge_evidence([call.evidence for call in turn.calls])
+        seen = conversation.seen_in(shrunk.earlier_messages, turn.tools)
+        inputs = assembler_inputs(evidence.hits, turn.query, evidence.supplement, seen)
+        notes = window.notes([*system, *shrunk.without_text()], config.token_limit) + _notes_on_room(
+            turn, shrunk, window
+        )
+        condition = None if self._filter is None else self._filter(request.runtime)
+        own = turn.own_context
+        if own is not None and not (seen == conversation and _continues(own, conversation, config)):
+            own = None
+        while True:
+            if own is not None and own.token_count <= remaining:
+                context = own
+            else:
+                smaller = replace(config, max_tokens=max(remaining, 1), encoding=window.encoding)
+                assembler = self._assembler.model_copy(update={"config": smaller})
+                context = yield assembler, inputs, condition
+                context = with_notes(context, evidence.left_out)
+            context = with_notes(context, notes)
+            messages = shrunk.with_context(context)
+            overflow = window.overflow([*system, *messages])
+            if overflow <= 0 or remaining <= 1:
+                break
+            own, remaining = None, max(min(remaining, context.token_count) - overflow, 1)
         if overflow > 0:
             fact = f"The prompt exceeds the model's window by {overflow:,} tokens, even without any context"
             call = "SummarizationMiddleware(model, trigger=('tokens', 4_000))"
             self._warnings.warn(UserWarning(with_remedy(fact, "The model may refuse it", call)), key="excess")
-        return prompt
-
-    def _without_excess(
-        self, request: ModelRequest[Any], turn: Turn, assembler: ContextAssembler
-    ) -> PromptMessages | None:
-        """Return the messages without the oldest contexts if a question or an answer made them exceed the window."""
-        if not turn.context_indexes:
-            return None
-        window, system = self._context_window(request, assembler.assembly_settings.encoding), request.system_message
-        shrunk, _ = _make_room(turn, window, [system] if system else [], assembler.assembly_settings, Conversation())
-        left_out = _left_out(turn, shrunk, window)
-        if not left_out:
-            return None
-        changed = changed_messages(turn.messages, shrunk.messages)
-        state: Any = request.state
-        last_label = state.get("context_last_label", 0)
-        return PromptMessages([*shrunk.messages], changed, last_label, left_out, sorted(turn.tools))
+        return _to_prompt(turn, messages, conversation.after(context))
 
     def _context_window(self, request: ModelRequest[Any], encoding: Any) -> ContextWindow:
         given = self._budget
@@ -373,22 +234,81 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             effect = "Each context has at most max_tokens, but the whole prompt may be too long"
             message = with_remedy("The model's window is unknown", effect, "ContextMiddleware(budget=128_000)")
             self._warnings.warn(UserWarning(message), key="window")
-        return make_context_window(budget, encoding, request.tools, self._token_counter)
+        return make_context_window(budget, encoding, request.tools)
 
     def _warn_about_tools(self, tools: Collection[Any]) -> None:
+        """Warn of a retriever's tool that isn't read: without documents as its artifact, or without its name here."""
         for tool in tools:
             if not (isinstance(tool, BaseTool) and tool.args_schema is RetrieverInput):
                 continue
-            if tool.response_format == "content":
-                fact = f"The tool {tool.name[:60]!r} returns text without documents"
-                call = "create_retriever_tool(retriever, name, description, response_format='content_and_artifact')"
-            elif not self._tool_names:
-                fact = f"The tool {tool.name[:60]!r} isn't among the tools to read"
-                call = f"ContextMiddleware(tools=[{tool.name[:60]!r}])"
-            else:
-                continue
-            message = with_remedy(fact, "Its results are sent to the model as they are", call)
-            self._warnings.warn(UserWarning(message), key="tools")
+            if tool.response_format == "content" or not self._tool_names:
+                fact = f"The tool {tool.name[:60]!r} isn't read, so its results are sent to the model as they are"
+                effect = "It needs response_format='content_and_artifact'"
+                message = with_remedy(fact, effect, f"ContextMiddleware(tools=[{tool.name[:60]!r}])")
+                self._warnings.warn(UserWarning(message), key="tools")
+
+
+def _conversation_before(turn: Turn, state: Any) -> Conversation:
+    """Return the conversation before the calls of this turn, whose labels continue after all labels given."""
+    conversation = Conversation.from_messages(turn.other_messages(state["messages"]), turn.tools)
+    return replace(conversation, next_label=max(conversation.next_label, state.get("context_last_label", 0) + 1))
+
+
+def _continues(context: Context, conversation: Conversation, config: AssemblyConfig) -> bool:
+    """Return True if a tool's `context` needs no other assembly: it repeats nothing, and its labels count on."""
+    known = {(one.label, one.document_id, one.source) for one in conversation.citations}
+    seen = {sent.text[slice(*source.span)] for sent in conversation.sent for source in sent.provenance}
+    return (
+        context.format == config.format
+        and (
+            config.repeat == "always"
+            or seen.isdisjoint(context.text[slice(*source.span)] for source in context.provenance)
+        )
+        and all(
+            int(one.label) >= conversation.next_label or (one.label, one.document_id, one.source) in known
+            for one in context.citations
+        )
+    )
+
+
+def _make_room(
+    turn: Turn,
+    window: ContextWindow,
+    system_messages: Sequence[BaseMessage],
+    config: AssemblyConfig,
+    conversation: Conversation,
+) -> tuple[Turn, int]:
+    """Return the turn, without the earlier contexts if it needs their room, and the room there is for its own.
+
+    The first context of a conversation gets what it wants. A later one gets a share of the window at most, and half of
+    that share is enough for it; what earlier messages have whole needs none, unless it is sent again. Otherwise all
+    earlier contexts go at once: each time, a provider's cache of the prompt is lost.
+    """
+    limit = config.token_limit if turn.is_first else window.later_limit(config.token_limit)
+    texts = (str(turn.messages[call.message_index].text) for call in turn.calls)
+    earlier = "\n".join(sent.text for sent in conversation.seen_in(turn.earlier_messages, turn.tools).sent)
+    found = (hit.chunk.text.strip() for call in turn.calls for hit in call.evidence.hits)
+    seen = sum(window.count_text(text) for text in found if text in earlier and config.repeat == "never")
+    needed = max(min(limit // 2, sum(map(window.count_text, texts)) - seen), 0)
+    remaining = window.remaining([*system_messages, *turn.without_text()], limit)
+    if remaining < needed and turn.context_indexes:
+        turn = turn.without_contexts()
+        remaining = window.remaining([*system_messages, *turn.without_text()], limit)
+    return turn, remaining
+
+
+def _notes_on_room(turn: Turn, shrunk: Turn, window: ContextWindow) -> list[str]:
+    """Return a note for the trace on the earlier contexts that `shrunk` leaves out, and on their tokens."""
+    if shrunk is turn:
+        return []
+    contexts = pluralize(len(turn.context_indexes), "earlier context")
+    tokens = window.count_messages(turn.messages) - window.count_messages(shrunk.messages)
+    return [f"budget: {contexts} left out from here on, {tokens:,} tokens"]
+
+
+def _to_prompt(turn: Turn, messages: Sequence[AnyMessage], conversation: Conversation) -> PromptMessages:
+    changed = changed_messages(turn.messages, messages)
+    return PromptMessages([*messages], changed, conversation.next_label - 1, sorted(turn.tools))
 
 
 def _with_messages(request: ModelRequest[Any], prompt: PromptMessages | None) -> ModelRequest[Any]:

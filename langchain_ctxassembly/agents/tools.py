@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
-from langchain_core.runnables.config import merge_configs, patch_config
-from langchain_core.runnables.configurable import DynamicRunnable
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import patch_config
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -30,16 +29,11 @@ from ctxassembly.conversations.left_out import (
 )
 from ctxassembly.conversations.sent import check_tools
 from ctxassembly.conversations.sources import is_context, is_own_context, iter_contexts
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.runtime.left_out import LeftOutRequest, aread_left_out, read_left_out
 from langchain_ctxassembly.agents.turn import is_left_out
-from langchain_ctxassembly.assembler import (
-    ContextAssembler,
-    assembler_inputs,
-    checked_assembler,
-    configured_assembler,
-)
+from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.messages import Content, check_content, to_tool_output
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
@@ -112,9 +106,60 @@ def _label_sources(value: Any, is_ours: Callable[[Any], bool]) -> Iterator[Any]:
             yield from _label_sources(one, is_ours)
 
 
+FilterOfCall = Callable[[Any], Any]
+"""A function from the runtime of a call, whose `context` and `config` say whose it is, to the filter of its user."""
+
+
+def check_filter_of_call(filter: object) -> None:
+    """Check that `filter` is a function or None.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if not (filter is None or callable(filter)):
+        allowed = "a function from the runtime of a call to a filter; one for all calls is the assembler's own"
+        raise ConfigError("filter", allowed, filter)
+
+
+def filter_of_call(filter: FilterOfCall | None, runtime: Any) -> Any:
+    """Return the filter of one call; None without a function.
+
+    Raises:
+        InputError: there is a function, and no agent that would say whose call it is.
+    """
+    if filter is not None and runtime is None:
+        raise InputError("filter= needs the runtime of an agent or a graph: call the tool in one")
+    return None if filter is None else filter(runtime)
+
+
 DEFAULT_NAME = "search_documents"
 DEFAULT_DESCRIPTION = "Searches the documents, and returns what they say about the query, with the sources to cite."
 CONTEXT_RETRIEVERS = (ContextRetriever, ContextAssemblyRetriever)
+
+
+def context_retriever(
+    retriever: Any, assembler: ContextAssembler | None
+) -> ContextRetriever | ContextAssemblyRetriever:
+    """Return `retriever` if it is one of ours, else one of ours around it.
+
+    Raises:
+        ConfigError: it is no retriever, or one of ours that is wrapped, that has a `k` for its labels, or that is given
+            together with an assembler.
+    """
+    if isinstance(retriever, CONTEXT_RETRIEVERS):
+        if assembler is not None:
+            raise ConfigError("assembler", f"None with a {type(retriever).__name__}, which has one", assembler)
+        if isinstance(retriever, ContextAssemblyRetriever) and retriever.k is not None:
+            raise ConfigError("retriever.k", "None here, where the budget says how much is read", retriever.k)
+        return retriever
+    inside = (getattr(retriever, name, None) for name in ("bound", "default", "runnable"))
+    if not isinstance(retriever, Runnable) or any(isinstance(one, CONTEXT_RETRIEVERS) for one in inside):
+        allowed = (
+            "a retriever, or another Runnable from a query to documents. What wraps one of ours belongs around the "
+            "search inside, and a filter of each call into filter="
+        )
+        raise ConfigError("retriever", allowed, retriever)
+    return ContextAssemblyRetriever(retriever=retriever, assembler=assembler or ContextAssembler())
 
 
 class SearchInput(BaseModel):
@@ -132,6 +177,7 @@ def context_tool(
     *,
     assembler: ContextAssembler | None = None,
     content: Content = "text",
+    filter: FilterOfCall | None = None,
     tools: Collection[str] = (),
 ) -> BaseTool:
     """Return a tool from a query to the context that an agent reads, sync and async; its artifact is `to_dict()`.
@@ -149,33 +195,33 @@ def context_tool(
     >>> Context.from_dict(message.artifact).citations[0].chunk_ids
     ('gastro#0',)
 
-    **Conversation.** In an agent (`create_agent`, a ToolNode), text that the messages in its state have, under any key,
-    isn't sent again unless the assembler's config has `repeat="always"`. Documents keep their labels, so that
+    In an agent (`create_agent`, a ToolNode), text that the messages in its state have, under any key, isn't sent again
+    unless the assembler's config has `repeat="always"`. Documents keep their labels, so that
     `resolve_citations(answer, state["messages"])` finds every source. Calls of one message take turns: of two, the
     first has labels 1 3 5, the other 2 4 6. A state from a checkpoint gives the same labels again. An assembler's own
     `conversation` takes precedence. Outside of an agent each call begins with `config.first_label`.
 
-    **Filters.** The config of a call reaches the retriever: the values under `configurable` set its configurable
-    fields, such as `filter` of a ContextRetriever, or `retriever` of a ContextAssemblyRetriever. The filter applies to
-    hits and neighbors.
-
     Args:
-        retriever: a `ContextAssemblyRetriever`, a `ContextRetriever`, either of them with configurable fields or bound
-            arguments, or any retriever, whose documents are assembled by `assembler`.
+        retriever: a `ContextAssemblyRetriever`, a `ContextRetriever`, or any other, whose documents are assembled by
+            `assembler`.
         name: the tool's name, as the model sees it.
         description: the tool's description, as the model sees it. Say what the documents are about.
         assembler: the assembler for a retriever that has none.
         content: "text", or "search_results" for models that cite these natively, as `to_search_results` says.
+        filter: a function from the runtime of the call (`runtime.context` and `runtime.config` say whose it is) to the
+            filter of its user, which hits and neighbors pass in addition to the retriever's own.
         tools: names of further tools whose results are contexts, so that labels continue after theirs: tools that end
             with `to_tool_output`, and tools of other agents on the same thread, as after a handoff. The `context_tool`s
             of the agent itself are known.
 
     Raises:
         ConfigError: an argument has another type, `assembler` is given for a retriever that has one, or one of these
-            retrievers has a `k` for its labels, or is wrapped so that its context is out of reach, as by `with_retry`.
+            retrievers has a `k` for its labels, or a binding, retry or configurable fields around it.
     """
     check_content(content)
-    search = _ToolSearch(_as_context_retriever(retriever, assembler), content, frozenset(check_tools(tools)) | {name})
+    check_filter_of_call(filter)
+    known_tools = frozenset(check_tools(tools)) | {name}
+    search = _ToolSearch(context_retriever(retriever, assembler), content, filter, known_tools)
     return _make_tool(search, name, description, SearchInput)
 
 
@@ -194,90 +240,36 @@ def _make_tool(search: Any, name: str, description: str, arguments: type[BaseMod
 class _ToolSearch:
     """The search of a context tool."""
 
-    retriever: Runnable[str, Any]
+    retriever: ContextRetriever | ContextAssemblyRetriever
     content: Content
+    filter: FilterOfCall | None
     tools: frozenset[str]
 
     # LangChain finds `config` by its type and `callbacks` by its name. The config is the caller's; the callbacks make
     # everything that runs here part of the tool's own run.
 
     def run(self, query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
-        retriever, config, arguments = self._prepare_call(patch_config(config, callbacks=callbacks))
-        return self._to_output(self._with_conversation(retriever, runtime).context(query, config=config, **arguments))
+        config = patch_config(config, callbacks=callbacks)
+        context = self.retriever.context(query, config=config, **self._arguments(runtime))
+        return to_tool_output(context, content=self.content)
 
     async def arun(self, query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
-        retriever, config, arguments = self._prepare_call(patch_config(config, callbacks=callbacks))
-        context = await self._with_conversation(retriever, runtime).acontext(query, config=config, **arguments)
-        return await run_in_worker(partial(self._to_output, context))
+        config = patch_config(config, callbacks=callbacks)
+        context = await self.retriever.acontext(query, config=config, **self._arguments(runtime))
+        return await run_in_worker(partial(to_tool_output, context, content=self.content))
 
-    def _prepare_call(self, config: RunnableConfig) -> tuple[Any, RunnableConfig, dict[str, Any]]:
-        call = _unwrap(self.retriever, config)
-        if not isinstance(call[0], CONTEXT_RETRIEVERS):
-            allowed = " or a ".join(kind.__name__ for kind in CONTEXT_RETRIEVERS)
-            raise ConfigError("retriever", f"a {allowed}, whatever the config of the call chooses", call[0])
-        return call
-
-    def _with_conversation(self, retriever: Any, runtime: Any) -> Any:
-        """Return the retriever with the conversation in the agent's state, unless its assembler has one."""
-        own = retriever.assembler
+    def _arguments(self, runtime: Any) -> dict[str, Any]:
+        """Return the filter of the call, and the conversation in the agent's state, unless the assembler has one."""
+        condition, own = filter_of_call(self.filter, runtime), self.retriever.assembler
         if runtime is None or own.conversation is not None:
-            return retriever
+            return {"filter": condition}
         conversation = conversation_in(
             runtime.state,
             own.assembly_settings.first_label,
             tools=names_of_own_tools(runtime.tools, runtime.state) | self.tools,
             call_id=runtime.tool_call_id,
         )
-        assembler = own.model_copy(update={"conversation": conversation})
-        assembler.share_warnings_with(own)
-        return retriever.model_copy(update={"assembler": assembler})
-
-    def _to_output(self, context: Context) -> Any:
-        return to_tool_output(context, content=self.content)
-
-
-def _unwrap(runnable: Any, config: RunnableConfig) -> tuple[Any, RunnableConfig, dict[str, Any]]:
-    """Return the retriever itself, with the config and the arguments of a call."""
-    if isinstance(runnable, DynamicRunnable):
-        return _unwrap(*runnable.prepare(config))
-    if isinstance(runnable, RunnableBinding):
-        merged = merge_configs(runnable.config, config)  # in LangChain's order
-        config = merge_configs(merged, *(factory(merged) for factory in runnable.config_factories))
-        retriever, config, arguments = _unwrap(runnable.bound, config)
-        return retriever, config, {**arguments, **runnable.kwargs}
-    return runnable, config, {}
-
-
-def _as_context_retriever(retriever: Any, assembler: ContextAssembler | None) -> Runnable[str, Any]:
-    """Return `retriever` if it is one of ours, else one of ours around it."""
-    if not isinstance(retriever, Runnable):
-        raise ConfigError("retriever", "a retriever, or another Runnable from a query to documents", retriever)
-    own = _inner_retriever(retriever)
-    if own is None:
-        return ContextAssemblyRetriever(retriever=retriever, assembler=assembler or ContextAssembler())
-    if assembler is not None:
-        raise ConfigError("assembler", f"None with a {type(own).__name__}, which has one", assembler)
-    if isinstance(own, ContextAssemblyRetriever) and own.k is not None:
-        raise ConfigError("retriever.k", "None in a context tool, whose budget says how much is read", own.k)
-    inner = _unwrap(retriever, {})[0]
-    if not isinstance(inner, CONTEXT_RETRIEVERS):
-        allowed = f"a {type(own).__name__} without retries or fallbacks around it: put them around the search inside"
-        raise ConfigError("retriever", allowed, retriever)
-    return retriever
-
-
-def _inner_retriever(runnable: Any) -> Any:
-    """Return the retriever of ours inside of whatever wraps one runnable; None if there is none."""
-    while not isinstance(runnable, CONTEXT_RETRIEVERS):
-        inner = (getattr(runnable, name, None) for name in ("bound", "default", "runnable"))
-        runnable = next((one for one in inner if isinstance(one, Runnable)), None)
-        if runnable is None:
-            return None
-    return runnable
-
-
-PrepareAssembler = Callable[[RunnableConfig, Any], tuple[ContextAssembler, RunnableConfig]]
-"""A function from the config and the runtime of a call to the assembler for it, and its config."""
+        return {"filter": condition, "conversation": conversation}
 
 
 class LeftOutInput(BaseModel):
@@ -294,7 +286,11 @@ class LeftOutInput(BaseModel):
 
 
 def left_out_tool(
-    context: Context | Mapping[str, Any] | None = None, *, assembler: Any, tools: Collection[str] = ()
+    context: Context | Mapping[str, Any] | None = None,
+    *,
+    assembler: ContextAssembler,
+    filter: FilterOfCall | None = None,
+    tools: Collection[str] = (),
 ) -> BaseTool:
     """Return a tool for what `context` left out, by words, document or page, and for the text around a label.
 
@@ -312,6 +308,7 @@ def left_out_tool(
 
     The text is a separate context, within `max_tokens` of the assembler's config; its artifact is `to_dict()`. Labels
     continue after the labels in `context` and in the agent's state, or by the `labels` of the assembler's conversation.
+    With a `ContextMiddleware` it is assembled again within what is left of the window.
 
     A context says which chunks its search found, of more than 40 the best 40. The assembler's store is asked for their
     ids, with the filter of the call, and for their neighbors: a chunk that was deleted, or that the filter forbids, is
@@ -319,59 +316,58 @@ def left_out_tool(
 
     Args:
         context: the context or its dict. None reads the contexts in the agent's state; those count in any case.
-        assembler: the `ContextAssembler`, which may have configurable fields, with the store and the filter.
+        assembler: the `ContextAssembler` with the store.
+        filter: a function from the runtime of the call to the filter of its user, as for `context_tool`.
         tools: names of further tools of the agent whose artifacts are contexts. The `context_tool`s are known.
 
     Raises:
         ConfigError: `assembler` is something else, or has no store that finds chunks by their ids.
         InputError: `context` is something else.
     """
-    own = checked_assembler(assembler)
-    if isinstance(own, ContextAssembler):
-        check_store_of_left_out(own.store, STORE_CALL)
+    if not isinstance(assembler, ContextAssembler):
+        raise ConfigError("assembler", "a ContextAssembler", assembler)
+    check_store_of_left_out(assembler.store, "left_out_tool(assembler=ContextAssembler(store=...))")
+    check_filter_of_call(filter)
     known = None if context is None else Context.from_dict(context)
-    return make_left_out_tool(known, lambda config, _: configured_assembler(own, config), check_tools(tools))
-
-
-STORE_CALL = "left_out_tool(assembler=ContextAssembler(store=...))"
-
-
-def make_left_out_tool(
-    context: Context | None, prepare_assembler: PrepareAssembler, tools: Collection[str]
-) -> BaseTool:
-    """Return the tool with an assembler that depends on the call."""
-    search = _LeftOutSearch(context, prepare_assembler, frozenset(tools) | {TOOL_NAME})
+    search = _LeftOutSearch(known, assembler, filter, frozenset(check_tools(tools)) | {TOOL_NAME})
     return _make_tool(search, TOOL_NAME, TOOL_DESCRIPTION, LeftOutInput)
 
 
 @dataclass(frozen=True)
 class _LeftOutSearch:
+    """The reading of a left-out tool."""
+
     context: Context | None
-    prepare_assembler: PrepareAssembler
+    assembler: ContextAssembler
+    filter: FilterOfCall | None
     tools: frozenset[str]
 
     def run(self, config: RunnableConfig, callbacks: Any = None, runtime: Any = None, **wanted: Any) -> Any:
-        call = self._prepare_call(patch_config(config, callbacks=callbacks), runtime, wanted)
-        left_out = read_left_out(call.request)
+        condition = filter_of_call(self.filter, runtime)
+        request, conversation = self._prepare_call(condition, runtime, wanted)
+        left_out = read_left_out(request)
         if not (left_out.hits or left_out.note):
             return left_out.reply, None
-        context = call.assembler_for(left_out).assemble_context(_inputs(left_out), call.config)
-        return _to_output(left_out, context)
+        assembler, inputs = self._assembler_for(left_out), _inputs(left_out, conversation)
+        config = patch_config(config, callbacks=callbacks)
+        return _to_output(left_out, assembler.assemble_context(inputs, config, filter=condition))
 
     async def arun(self, config: RunnableConfig, callbacks: Any = None, runtime: Any = None, **wanted: Any) -> Any:
-        config = patch_config(config, callbacks=callbacks)
-        call = await run_in_worker(partial(self._prepare_call, config, runtime, wanted))
-        left_out = await aread_left_out(call.request)
+        condition = filter_of_call(self.filter, runtime)
+        request, conversation = await run_in_worker(partial(self._prepare_call, condition, runtime, wanted))
+        left_out = await aread_left_out(request)
         if not (left_out.hits or left_out.note):
             return left_out.reply, None
-        context = await call.assembler_for(left_out).aassemble_context(_inputs(left_out), call.config)
+        assembler, inputs = self._assembler_for(left_out), _inputs(left_out, conversation)
+        config = patch_config(config, callbacks=callbacks)
+        context = await assembler.aassemble_context(inputs, config, filter=condition)
         return await run_in_worker(partial(_to_output, left_out, context))
 
-    def _prepare_call(self, config: RunnableConfig, runtime: Any, wanted: Mapping[str, Any]) -> _LeftOutCall:
-        """Return the request of a call, with the assembler for it and the conversation in the agent's state."""
-        assembler, config = self.prepare_assembler(config, runtime)
-        check_store_of_left_out(assembler.store, STORE_CALL)
-        state, tools, call_id = [], self.tools, None
+    def _prepare_call(
+        self, condition: Any, runtime: Any, wanted: Mapping[str, Any]
+    ) -> tuple[LeftOutRequest, Conversation]:
+        """Return the request of a call, and the conversation in the agent's state."""
+        assembler, state, tools, call_id = self.assembler, [], self.tools, None
         if runtime is not None:
             state, call_id = runtime.state, runtime.tool_call_id
             tools |= names_of_own_tools(runtime.tools, state)
@@ -383,7 +379,7 @@ class _LeftOutSearch:
         request = LeftOutRequest(
             contexts,
             wanted,
-            assembler.neighbor_store(None),
+            assembler.neighbor_store(None, condition),
             assembler.transform_fetched,
             assembler.assembly_settings,
             [*iter_contexts(dropped, tools)],
@@ -392,26 +388,14 @@ class _LeftOutSearch:
         given = Conversation() if self.context is None else Conversation().after(self.context)
         first_label = max(assembler.assembly_settings.first_label, given.next_label)
         conversation = conversation_in(state, first_label, tools=tools, call_id=call_id)
-        conversation = replace(conversation, sent=(*given.sent, *conversation.sent), labels=labels)
-        return _LeftOutCall(request, assembler, conversation, config)
+        return request, replace(conversation, sent=(*given.sent, *conversation.sent), labels=labels)
+
+    def _assembler_for(self, left_out: LeftOut) -> ContextAssembler:
+        return self.assembler.model_copy(update={"config": left_out.config(self.assembler.assembly_settings)})
 
 
-class _LeftOutCall(NamedTuple):
-    request: LeftOutRequest
-    assembler: ContextAssembler
-    conversation: Conversation
-    config: RunnableConfig
-
-    def assembler_for(self, left_out: LeftOut) -> ContextAssembler:
-        """Return the assembler for what was found."""
-        update = {"config": left_out.config(self.assembler.assembly_settings), "conversation": self.conversation}
-        prepared = self.assembler.model_copy(update=update)
-        prepared.share_warnings_with(self.assembler)
-        return prepared
-
-
-def _inputs(left_out: LeftOut) -> dict[str, Any]:
-    return assembler_inputs(left_out.hits, left_out.query, None)
+def _inputs(left_out: LeftOut, conversation: Conversation) -> dict[str, Any]:
+    return assembler_inputs(left_out.hits, left_out.query, None, conversation)
 
 
 def _to_output(left_out: LeftOut, context: Context) -> Any:

@@ -28,8 +28,6 @@ In conversations of 20 turns it loses no recall, and the prompt's beginning chan
 LATER_TOKENS = 1_000
 """The tokens that it gets in any case, if they are left: with fewer, recall falls by .04 in a window of 2,500."""
 
-CountMessages = Callable[[Sequence[BaseMessage]], int]
-
 
 @dataclass(frozen=True)
 class ContextWindow:
@@ -39,10 +37,15 @@ class ContextWindow:
     """Tokens that all messages together may have; None if the model's window is unknown."""
     max_context_tokens: int | None
     """The most tokens of one context, whatever is left."""
-    count_messages: CountMessages
+    encoding: Any
+    """The encoding, as `AssemblyConfig.encoding` takes it."""
     count_text: Callable[[str], int]
     shares: tuple[Share, ...] = ()
     """What competes for the window: all contexts, the conversation, its summary, and what other tools returned."""
+
+    def count_messages(self, messages: Sequence[BaseMessage]) -> int:
+        """Return the tokens of `messages`, with their calls and names."""
+        return sum(PER_MESSAGE + _message_tokens(message, self.count_text) for message in messages)
 
     def remaining(self, messages: Sequence[BaseMessage], limit: int) -> int:
         """Return the tokens left for a context next to `messages`, at most `limit`; negative if they exceed it."""
@@ -100,24 +103,15 @@ class ContextWindow:
         return 0 if self.max_tokens is None else self.count_messages(messages) - self.max_tokens
 
 
-def make_context_window(
-    budget: TokenBudget | None, encoding: Any, tools: Sequence[Any], count_messages: CountMessages | None
-) -> ContextWindow:
-    """Return the window left by the generation, buffer and cap of `budget` and by `tools`; messages are counted."""
-    count_text = counter_for((budget and budget.encoding) or encoding).count
-
-    def count_texts(messages: Sequence[BaseMessage]) -> int:
-        return sum(PER_MESSAGE + _message_tokens(message, count_text) for message in messages)
-
+def make_context_window(budget: TokenBudget | None, encoding: Any, tools: Sequence[Any]) -> ContextWindow:
+    """Return the window left by the generation, buffer and cap of `budget` and by `tools`."""
+    encoding = (budget and budget.encoding) or encoding
+    count_text = counter_for(encoding).count
+    if budget is None:
+        return ContextWindow(None, None, encoding, count_text)
     schemas = sum(count_text(json.dumps(convert_to_openai_tool(tool))) for tool in tools)
-    max_tokens = None if budget is None else budget.window - budget.generation - budget.buffer - schemas
-    return ContextWindow(
-        max_tokens,
-        None if budget is None else budget.context_cap,
-        count_messages or count_texts,
-        count_text,
-        () if budget is None else budget.shares,
-    )
+    max_tokens = budget.window - budget.generation - budget.buffer - schemas
+    return ContextWindow(max_tokens, budget.context_cap, encoding, count_text, budget.shares)
 
 
 def budget_of(model: Any, window: int | None = None) -> TokenBudget | None:

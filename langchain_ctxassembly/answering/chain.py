@@ -194,8 +194,7 @@ class AnswerRun(answer_run.AnswerRun):
         assembler, search = self._evidence.assembler_and_filter(request.filter)
         config = request.limit_config(assembler.config)
         if config is not assembler.config:
-            original, assembler = assembler, assembler.model_copy(update={"config": config})
-            assembler.share_warnings_with(original)
+            assembler = assembler.model_copy(update={"config": config})
         assemble = partial(assembler.assemble_context, search=search)
         return RunnableLambda(assemble, partial(assembler.aassemble_context, search=search), name="assemble")
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import tiktoken
 from langchain.agents import create_agent
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.documents import Document
@@ -13,6 +15,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import create_retriever_tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import PrivateAttr
 
@@ -111,3 +114,14 @@ def tool_messages(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
 
 def asked(question: str) -> dict[str, Any]:
     return {"messages": [("user", question)]}
+
+
+def prompt_tokens(prompt: Sequence[BaseMessage], tools: Sequence[Any] = ()) -> int:
+    """Tokens of all that the model got, counted anew: texts, calls, names, tools, and 4 for each message."""
+    texts = [json.dumps(convert_to_openai_tool(one)) for one in tools]
+    for message in prompt:
+        texts += [str(message.content), message.name or "", getattr(message, "tool_call_id", "")]
+        called = message.tool_calls if isinstance(message, AIMessage) else []
+        texts += [json.dumps([call["name"], call["args"], call["id"]]) for call in called]
+    encoding = tiktoken.get_encoding("cl100k_base")
+    return 4 * len(prompt) + sum(len(encoding.encode(text, disallowed_special=())) for text in texts)

@@ -10,16 +10,12 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware, SummarizationMiddleware
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent_samples import Scripted, agent, asked, assert_labels_count_on, calls, index, pages, search, tool_messages
+from agent_samples import Scripted, agent, asked, calls, index, pages, prompt_tokens, search, tool_messages
 from ctxassembly import AssemblyConfig, ConfigError, Share, TokenBudget, resolve
-from ctxassembly.tokens.counter import counter_for
 from langchain_ctxassembly import ContextAssembler, ContextMiddleware, contexts_in
-from langchain_ctxassembly.agents.window import make_context_window
-from langchain_samples import Recorder
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
 
@@ -33,12 +29,7 @@ def window(tokens: int, **zones: Any) -> TokenBudget:
 
 
 def taken(prompt: list[BaseMessage], tools: Any = (TOOL,)) -> int:
-    """Tokens of all that the model got, counted anew: texts, calls, names, tools, and 4 for each message."""
-    room = make_context_window(TokenBudget(), "cl100k_base", [], None)
-    with_tools = make_context_window(TokenBudget(), "cl100k_base", tools, None)
-    assert room.max_tokens is not None
-    assert with_tools.max_tokens is not None
-    return room.count_messages(prompt) + room.max_tokens - with_tools.max_tokens
+    return prompt_tokens(prompt, tools)
 
 
 @pytest.mark.parametrize("most", [700, 1_000, 1_600, 2_500])
@@ -59,29 +50,11 @@ def test_the_whole_prompt_stays_within_the_window(most: int, queries: int) -> No
     assert context.trace.max_tokens < most
 
 
-def test_without_the_middleware_it_does_not() -> None:
-    model = Scripted(calls("topic0", "topic1", "topic2"), AIMessage("Done."))
-    graph: Any = create_agent(model, [TOOL])
-    graph.invoke(asked("What is what?"))
-    assert taken(model.prompts[-1]) > 1_600
-
-
-def test_the_window_is_the_models_own() -> None:
-    model = Scripted(calls("topic0", "topic1", "topic2"), AIMessage("Done."), window=2_200)
-    agent(model, TOOL).invoke(asked("What is what?"))
+@pytest.mark.parametrize(("own", "given"), [(2_200, None), (None, 2_200), (20_000, 2_200)])
+def test_the_window_is_the_one_given_else_the_models_own(own: int | None, given: int | None) -> None:
+    model = Scripted(calls("topic0", "topic1", "topic2"), AIMessage("Done."), window=own)
+    agent(model, TOOL, middleware=ContextMiddleware(budget=given, tools=["search"])).invoke(asked("What is what?"))
     assert 1_000 < taken(model.prompts[-1]) <= 2_200 - 1_024 - 64
-
-
-def test_a_number_is_the_window_of_a_model_that_says_none() -> None:
-    model = Scripted(calls("topic0", "topic1", "topic2"), AIMessage("Done."), window=None)
-    agent(model, TOOL, middleware=ContextMiddleware(budget=2_200, tools=["search"])).invoke(asked("What is what?"))
-    assert 1_000 < taken(model.prompts[-1]) <= 2_200 - 1_024 - 64
-
-
-@pytest.mark.parametrize("budget", [0, True, "8_000", 2_200.0])
-def test_a_budget_is_a_number_of_tokens_or_a_token_budget(budget: Any) -> None:
-    with pytest.raises(ConfigError, match="budget must be the model's window in tokens, at least 1, a TokenBudget"):
-        ContextMiddleware(budget=budget, tools=["search"])
 
 
 def test_an_unknown_window_is_warned_of_and_max_tokens_holds() -> None:
@@ -104,40 +77,6 @@ def test_a_context_has_a_limit_of_its_own(limit: str) -> None:
     assert 100 < contexts_in(state["messages"], ["search"])[0].token_count <= 200
 
 
-def test_many_turns_fit_and_the_oldest_contexts_make_room() -> None:
-    turns = 12
-    said = [answer for number in range(turns) for answer in (calls(f"topic{number % 8}"), AIMessage(f"Yes {number}."))]
-    model = Scripted(*said)
-    graph = agent(model, TOOL, middleware=ContextMiddleware(budget=window(2_500), tools=["search"]))
-    state: Any = {"messages": []}
-    for number in range(turns):
-        state = graph.invoke({"messages": [*state["messages"], ("user", f"What is topic{number % 8}?")]})
-        assert taken(model.prompts[-1]) + ANSWER <= 2_500
-        newest = tool_messages(model.prompts[-1])[-1]
-        assert f"topic{number % 8} " in str(newest.content)
-        assert sum(len(str(each.content)) for each in tool_messages(model.prompts[-1])) > 1_000
-    texts = [str(each.content) for each in tool_messages(model.prompts[-1])]
-    assert texts[0].startswith("Sources that were shown earlier and are left out from here on: [1]")
-    assert [str(each.content) for each in tool_messages(state["messages"])] == texts
-    contexts = contexts_in(state["messages"], ["search"])
-    assert len(contexts) == turns
-    assert_labels_count_on(contexts)
-    assert (
-        resolve("As said [1].", state["messages"], tools=["search"]).citations[0].snippet
-        == contexts[0].citations[0].snippet
-    )
-
-
-def test_contexts_stay_while_there_is_room() -> None:
-    model = Scripted(*[each for number in range(3) for each in (calls(f"topic{number}"), AIMessage("Yes."))])
-    graph = agent(model, TOOL, middleware=ContextMiddleware(budget=window(20_000), tools=["search"]))
-    state: Any = {"messages": []}
-    for number in range(3):
-        state = graph.invoke({"messages": [*state["messages"], ("user", f"What is topic{number}?")]})
-    texts = [str(each.content) for each in tool_messages(model.prompts[-1])]
-    assert texts == [each.text for each in contexts_in(state["messages"], ["search"])]
-
-
 def test_a_conversation_that_is_too_long_by_itself_is_warned_of() -> None:
     model = Scripted(calls("topic0"), AIMessage("Done."))
     graph = agent(model, TOOL, middleware=ContextMiddleware(budget=window(700), tools=["search"]))
@@ -148,23 +87,6 @@ def test_a_conversation_that_is_too_long_by_itself_is_warned_of() -> None:
     (context,) = contexts_in(state["messages"], ["search"])
     assert context.token_count <= 1
     assert len(context.trace.decisions) == 8
-
-
-@pytest.mark.parametrize("queries", [1, 3])
-@pytest.mark.parametrize("factor", [1, 3])
-def test_a_counter_of_ones_own_decides(queries: int, factor: int) -> None:
-    """It rounds each message up, and may count more tokens or fewer than the encoding in which a context is counted."""
-
-    def count(messages: Any) -> int:
-        return factor * count_tokens_approximately(messages)
-
-    model = Scripted(calls(*(f"topic{number}" for number in range(queries))), AIMessage("Done."))
-    middleware = ContextMiddleware(budget=window(2_000), token_counter=count, tools=["search"])
-    agent(model, TOOL, middleware=middleware).invoke(asked("What is what?"))
-    used = count(model.prompts[-1]) + taken([], (TOOL,)) + ANSWER
-    assert 900 < used <= 2_000
-    if factor > 1:
-        assert used > 1_700
 
 
 def test_long_messages_of_other_tools_count_too() -> None:
@@ -180,7 +102,7 @@ def test_long_messages_of_other_tools_count_too() -> None:
         asked("What is what?")
     )
     assert taken(model.prompts[-1], (TOOL, report)) + ANSWER <= 1_600
-    assert counter_for("cl100k_base").count(str(tool_messages(model.prompts[-1])[0].content)) < 900
+    assert prompt_tokens(tool_messages(model.prompts[-1])[:1]) < 900
 
 
 @pytest.mark.parametrize("own", [900, 1_020, 1_030, 1_300])
@@ -199,9 +121,7 @@ def test_a_window_without_room_for_any_context_is_an_error() -> None:
 TURNS = 20
 
 
-def conversation(
-    middleware: Any, *tools: Any, question: str = "What is {}?", also: str = "", callbacks: Any = None
-) -> tuple[Scripted, Any]:
+def conversation(middleware: Any, *tools: Any, question: str = "What is {}?", also: str = "") -> tuple[Scripted, Any]:
     """Twenty turns, each with a search and, if named, another tool."""
     said: list[AIMessage] = []
     for number in range(TURNS):
@@ -211,7 +131,7 @@ def conversation(
         said += [turn, AIMessage(f"Yes {number} [{number + 1}].")]
     model = Scripted(*said)
     graph: Any = create_agent(model, [TOOL, *tools], middleware=middleware, checkpointer=InMemorySaver())
-    thread: Any = {"configurable": {"thread_id": "1"}, "callbacks": callbacks}
+    thread: Any = {"configurable": {"thread_id": "1"}}
     state: Any = {}
     for number in range(TURNS):
         state = graph.invoke({"messages": [("user", question.format(f"topic{number % 8}"))]}, thread)
@@ -235,41 +155,20 @@ def broken_prefixes(prompts: list[list[BaseMessage]]) -> int:
         ("always", 8_000, 2),
     ],
 )
-def test_the_beginning_of_the_prompt_changes_seldom_and_each_time_an_event_says_so(
+def test_the_beginning_of_the_prompt_changes_seldom_and_each_time_the_traces_say_so(
     repeat: Any, most: int, breaks: int
 ) -> None:
-    recorder = Recorder()
     assembler = ContextAssembler(config=AssemblyConfig(repeat=repeat))
-    model, state = conversation(
-        [ContextMiddleware(assembler, budget=window(most), tools=["search"])], callbacks=[recorder]
-    )
+    model, state = conversation([ContextMiddleware(assembler, budget=window(most), tools=["search"])])
     assert all(taken(prompt) + ANSWER <= most for prompt in model.prompts)
     assert broken_prefixes(model.prompts) <= breaks + 1  # ids of calls are random, and so are their tokens
-    events = [data for name, data in recorder.events if name == "contexts_left_out"]
-    assert len(events) == broken_prefixes(model.prompts)
     left_out = [one for one in tool_messages(state["messages"]) if "left out from here on" in str(one.content)]
-    assert sum(event["messages"] for event in events) == len(left_out)
-    assert all(event["tokens"] > 100 for event in events)
+    assert bool(left_out) == bool(broken_prefixes(model.prompts))
     traces = [context.trace for context in contexts_in(state["messages"], ["search"])]
     gave_way = [trace for trace in traces if trace.notes and trace.notes[-1].startswith("budget: gave way, ")]
     assert gave_way == traces[: len(left_out)]
     said = [match for trace in traces for note in trace.notes if (match := LEFT_OUT.fullmatch(note))]
     assert sum(int(match[1]) for match in said) <= len(left_out)
-
-
-async def test_the_event_is_in_the_stream_of_events() -> None:
-    model = Scripted(*[message for _ in range(4) for message in (calls("topic0", "topic3"), AIMessage("Yes."))])
-    assembler = ContextAssembler(config=AssemblyConfig(repeat="always"))
-    graph = agent(model, TOOL, middleware=ContextMiddleware(assembler, budget=window(2_000), tools=["search"]))
-    messages: list[Any] = []
-    events: list[Any] = []
-    for number in range(4):
-        async for event in graph.astream_events({"messages": [*messages, ("user", f"{number}?")]}, version="v2"):
-            if event["event"] == "on_custom_event" and event["name"] == "contexts_left_out":
-                events.append((number, event["data"]["messages"]))
-            if not event["parent_ids"] and event["event"] == "on_chain_end":
-                messages = event["data"]["output"]["messages"]
-    assert events[0] == (1, 1)
 
 
 LEFT_OUT = re.compile(r"budget: (\d+) earlier contexts? left out from here on, [\d,]+ tokens")
@@ -304,10 +203,9 @@ def test_the_shares_limit_all_contexts_together() -> None:
     model, state = conversation(
         [ContextMiddleware(budget=window(20_000, shares=SHARES, context_cap=8_000), tools=["search"])]
     )
-    count = counter_for("cl100k_base").count
     for prompt in model.prompts:
-        sent = [str(message.content) for message in tool_messages(prompt)]
-        assert sum(count(text) for text in sent if text.startswith("[")) <= 3_000
+        sent = [message for message in tool_messages(prompt) if str(message.content).startswith("[")]
+        assert prompt_tokens(sent) <= 3_000
     assert broken_prefixes(model.prompts) < TURNS
     assert not any(
         "share" in note for context in contexts_in(state["messages"], ["search"]) for note in context.trace.notes

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,18 +10,16 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware, ModelRetryMiddleware, SummarizationMiddleware
-from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command, interrupt
 
 from agent_samples import Scripted, agent, asked, assert_labels_count_on, calls, index, pages, search, tool_messages
 from ctxassembly import resolve
-from langchain_ctxassembly import ContextAssembler, ContextMiddleware, contexts_in, to_documents
+from langchain_ctxassembly import ContextMiddleware, contexts_in
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning"),
@@ -86,17 +81,6 @@ def test_a_checkpoint_has_what_the_model_read(saver: Callable[[Path], Any], tmp_
     assert all(context.trace.decisions for context in contexts)
 
 
-async def test_so_it_is_awaited(tmp_path: Path) -> None:
-    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "agent.db")) as saver:
-        model = Scripted(calls("topic1", "topic2"), AIMessage("It is [1]."), calls("topic3"), AIMessage("Yes."))
-        graph = agent(model, TOOL, checkpointer=saver)
-        await graph.ainvoke(asked("What is topic1?"), THREAD)
-        await graph.ainvoke(asked("And topic3?"), THREAD)
-        kept = (await graph.aget_state(THREAD)).values["messages"]
-    assert [read(each) for each in kept[:-1]] == [read(each) for each in model.prompts[-1]]
-    assert len(contexts_in(kept, ["search"])) == 2
-
-
 def test_an_interrupt_before_the_model_changes_nothing(tmp_path: Path) -> None:
     """Then the documents that tools found come from a checkpoint, as dicts."""
     model = Scripted(calls("topic1", "topic2"), AIMessage("It is [1]."))
@@ -134,18 +118,6 @@ def test_calls_that_a_person_approves_are_assembled(tmp_path: Path) -> None:
     graph.invoke(asked("What is topic1?"), THREAD)
     state = graph.invoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
     assert model.prompts[-1][2].content == contexts_in(state["messages"], ["search"])[0].text
-
-
-def test_a_stream_of_updates_ends_with_the_answer() -> None:
-    model = Scripted(calls("topic1", "topic2"), AIMessage("It is [1]."))
-    steps = [
-        (node, update["messages"][-1])
-        for step in agent(model, TOOL).stream(asked("What is topic1?"), stream_mode="updates")
-        for node, update in step.items()
-    ]
-    assert [node for node, _ in steps] == ["model", "tools", "tools", "model"]
-    assert [type(message) for _, message in steps] == [AIMessage, ToolMessage, ToolMessage, AIMessage]
-    assert steps[-1][1].content == "It is [1]."
 
 
 async def test_a_stream_of_messages_has_each_of_them_once() -> None:
@@ -216,18 +188,3 @@ def test_structured_answers_pass(tmp_path: Path) -> None:
     state = graph.invoke(asked("What is topic1?"))
     assert state["structured_response"].answer == "Yes [1]."
     assert len(contexts_in(state["messages"], ["search"])) == 1
-
-
-def test_in_another_process_the_supplement_of_a_context_stays_one_and_no_document_can_claim_to_be_one() -> None:
-    made = {"documents": [Document("Drink water.", metadata={"source": "a.pdf"})], "supplement": "Call us at nine."}
-    context = ContextAssembler().as_context().invoke(made)
-    given = [[each.model_dump() for each in to_documents(context)], context.to_dict()]
-    code = (
-        "import json, sys; from ctxassembly.data.metadata_keys import MetadataKeys; "
-        "from langchain_ctxassembly.agents.turn import evidence_from; "
-        "print(json.dumps([evidence_from(each, MetadataKeys()).supplement for each in json.load(sys.stdin)]))"
-    )
-    told = subprocess.run(
-        [sys.executable, "-c", code], input=json.dumps(given), capture_output=True, text=True, check=False
-    )
-    assert json.loads(told.stdout) == [None, "Call us at nine."], told.stderr

@@ -14,7 +14,6 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
@@ -31,7 +30,6 @@ from langchain_ctxassembly import (
     ContextAssemblyRetriever,
     ContextChannel,
     ContextRetriever,
-    add_contexts,
     context_node,
 )
 
@@ -62,11 +60,6 @@ def silently(
 class Conversation(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
     contexts: Annotated[list[Context], ContextChannel]
-
-
-class Reduced(TypedDict):
-    messages: Annotated[list[AnyMessage], add_messages]
-    contexts: Annotated[list[Context], add_contexts]
 
 
 class One(TypedDict):
@@ -101,15 +94,6 @@ async def run(graph: Any, given: Any, *, awaited: bool, config: Any = None) -> A
 @pytest.mark.parametrize("awaited", [True, False])
 async def test_contexts_of_a_conversation_come_back_as_contexts(silently: str, awaited: bool) -> None:
     await converses(chatting(context_node(RETRIEVER, context="contexts"), InMemorySaver()), awaited)
-
-
-@pytest.mark.parametrize("awaited", [True, False])
-@pytest.mark.parametrize("silently", ["strict"], indirect=True)
-async def test_where_types_have_to_be_known_the_reducer_is_enough(silently: str, awaited: bool) -> None:
-    """Elsewhere LangGraph warns of every class, and the channel is for that."""
-    # LangGraph makes its default serializer when it is imported, by the environment of then.
-    strict = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
-    await converses(chatting(context_node(RETRIEVER, context="contexts"), strict, Reduced), awaited)
 
 
 async def converses(graph: Any, awaited: bool) -> None:
@@ -390,10 +374,14 @@ def test_what_is_no_evidence_is_an_error(given: Any) -> None:
         context_node(ContextAssembler()).invoke({"documents": given})
 
 
+def context_graph() -> Any:
+    return StateGraph(One).add_node("assemble", context_node(ContextAssembler())).add_edge(START, "assemble").compile()
+
+
 @pytest.mark.parametrize("given", [3, "text", [3], {"no": "context"}])
 def test_what_is_no_context_is_an_error(given: Any) -> None:
     with pytest.raises(InputError, match=r"contexts must be of Context|a context must be as Context.to_dict"):
-        add_contexts([], given)
+        context_graph().invoke({"query": "x", "documents": [], "context": given})
 
 
 def test_any_runnable_that_finds_documents_is_a_retriever() -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from langchain.tools import ToolRuntime
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import ConfigurableField
 from langchain_core.tools import ToolException, tool
 
 from agent_samples import Scripted, agent, asked, assert_labels_count_on, calls, index, pages, search, tool_messages
-from ctxassembly import AssemblyConfig, Context, Conversation, MetadataKeys, resolve
+from ctxassembly import AssemblyConfig, Context, Conversation, resolve
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextMiddleware, contexts_in
-from langchain_ctxassembly.agents.turn import evidence_from, turn_of
 
 # Said of every index whose chunks have no order; here that is as it should be.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
@@ -109,28 +110,26 @@ def test_other_tools_and_errors_stay_as_they_are() -> None:
         raise ToolException("no connection")
 
     broken.handle_tool_error = True
+
+    @tool
+    def failed(query: str, runtime: ToolRuntime) -> Any:
+        """Fails, whatever it carries."""
+        return ToolMessage("No.", artifact=BEFORE, name="failed", tool_call_id=runtime.tool_call_id, status="error")
+
     turn = calls("topic1 before1")
-    for name in ("clock", "table", "broken"):
+    for name in ("clock", "table", "broken", "failed"):
         turn.tool_calls.extend(calls("Paris", name=name).tool_calls)
     model = Scripted(turn, AIMessage("It is [1]."))
-    state = agent(model, clock, table, broken, search(retriever())).invoke(asked("?"))
+    middleware = ContextMiddleware(tools=["search", "failed"])
+    state = agent(model, clock, table, broken, failed, search(retriever()), middleware=middleware).invoke(asked("?"))
     by_name = {each.name: each for each in tool_messages(state["messages"])}
     assert by_name["search"].content == contexts_in(state["messages"], ["search"])[0].text
     assert by_name["clock"].content == "It is nine in Paris."
     assert by_name["table"].artifact == [{"city": "Paris"}, {"city": "Rome"}]
     assert by_name["table"].content == "two rows"
     assert (by_name["broken"].content, by_name["broken"].status) == ("no connection", "error")
-    assert not any(by_name[name].response_metadata for name in ("clock", "table", "broken"))
+    assert not any(by_name[name].response_metadata for name in ("clock", "table", "broken", "failed"))
     assert resolve("It is [1].", state["messages"], tools=["search"]).citations[0].label == "1"
-
-
-@pytest.mark.parametrize("status", ["error", "success"])
-def test_a_failed_call_is_no_evidence_whatever_it_carries(status: Any) -> None:
-    asking = calls("topic1")
-    message = ToolMessage(
-        "Failed.", artifact=BEFORE, name="search", tool_call_id=asking.tool_calls[0]["id"], status=status
-    )
-    assert len(turn_of([asking, message], ["search"], MetadataKeys()).calls) == (status == "success")
 
 
 def test_only_the_tools_that_are_named_are_read() -> None:
@@ -181,14 +180,6 @@ def test_text_that_was_escaped_is_escaped_once() -> None:
     (context,) = contexts_in(state["messages"], ["search"])
     assert context.text.count("Take 2 &lt; 3 &amp; rest.\n</chunk>") == 1
     assert {passage.text for passage in context.passages} == {each.page_content.strip() for each in (*said, BEFORE[0])}
-
-
-def test_assembled_documents_that_were_reordered_are_the_chunks_that_they_were_made_of() -> None:
-    assembled = ContextAssembler().invoke([BEFORE[0], AFTER[0]])
-    found = evidence_from(assembled[::-1], MetadataKeys())
-    assert found is not None
-    assert [hit.chunk.text for hit in found.hits] == [AFTER[0].page_content.strip(), BEFORE[0].page_content.strip()]
-    assert all(hit.chunk.metadata["no_neighbors"] is True for hit in found.hits)  # they have come already
 
 
 @pytest.mark.parametrize("own", [True, False])
@@ -246,14 +237,14 @@ def test_a_retriever_tool_without_documents_says_what_to_write() -> None:
 
     plain = create_retriever_tool(retriever(), "search", "Searches.")
     graph = agent(Scripted(calls("topic1"), AIMessage("Done.")), plain)
-    with pytest.warns(UserWarning, match=r"The tool 'search' returns text without documents\. .*content_and_artifact"):
+    with pytest.warns(UserWarning, match=r"The tool 'search' isn't read.*content_and_artifact"):
         graph.invoke(asked("?"))
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"assembler": 3}, "assembler must be a ContextAssembler, .* got 3"),
+        ({"assembler": 3}, "assembler must be a ContextAssembler, got 3"),
         (
             {"assembler": ContextAssembler(conversation=Conversation())},
             "assembler.conversation must be None here",
@@ -261,8 +252,10 @@ def test_a_retriever_tool_without_documents_says_what_to_write() -> None:
         ({"budget": -3}, "budget must be the model's window in tokens, at least 1, a TokenBudget, or None, got -3"),
         ({"filter": {"tenant": "ours"}}, "filter must be a function from the runtime of a call"),
         ({"tools": "search"}, "tools must be a list of names"),
-        ({"token_counter": "cl100k_base"}, "token_counter must be a function"),
-        ({"assembler": ContextAssembler(filter=len), "filter": len}, "filter must be None with an assembler"),
+        (
+            {"assembler": ContextAssembler().configurable_fields(filter=ConfigurableField("filter"))},
+            "assembler must be",
+        ),
     ],
 )
 def test_wrong_arguments_are_an_error(wrong: Any, message: str) -> None:

@@ -14,7 +14,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent_samples import Scripted, calls, search
 from ctxassembly import AssemblyConfig
-from ctxassembly.conversations.left_out import TOOL_NAME
 from langchain_ctxassembly import ContextAssembler, ContextMiddleware, context_tool, left_out_tool
 from langchain_samples import WORDS, documents, memory_store, vector_store
 
@@ -28,7 +27,7 @@ searches = st.builds(lambda words, name: calls(*words, name=name), queries, st.s
 wanted = st.sampled_from([{}, {"words": WORDS[3]}, {"document": "B"}, {"label": "1"}, {"label": "40"}])
 requests = st.builds(
     lambda wanted, number: AIMessage(
-        "", tool_calls=[{"name": TOOL_NAME, "args": wanted, "id": f"left-{number}", "type": "tool_call"}]
+        "", tool_calls=[{"name": "read_left_out", "args": wanted, "id": f"left-{number}", "type": "tool_call"}]
     ),
     wanted,
     st.uuids(),
@@ -51,8 +50,8 @@ def run(turns: list[list[AIMessage]], window: int, with_middleware: bool) -> lis
     answers = [message for turn in turns for message in (*turn, AIMessage("It is said in [1]."))]
     model = Scripted(*answers, window=window)
     tools = [search(retriever, "plain"), context_tool(retriever, "ours", assembler=SMALL)]
-    middleware = [ContextMiddleware(SMALL, left_out=True, tools=["plain"])] if with_middleware else []
-    tools += [] if with_middleware else [left_out_tool(assembler=SMALL)]
+    tools.append(left_out_tool(assembler=SMALL))
+    middleware = [ContextMiddleware(SMALL, tools=["plain"])] if with_middleware else []
     agent = create_agent(model, tools, middleware=middleware, checkpointer=InMemorySaver())
     for number, _ in enumerate(turns):
         agent.invoke({"messages": [HumanMessage(f"Question {number}?")]}, THREAD)

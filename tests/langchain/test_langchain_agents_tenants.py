@@ -7,7 +7,6 @@ the neighbors of chunk 4 that may be read are 2 and 6, and they have to come in.
 from __future__ import annotations
 
 import asyncio
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,6 @@ from langchain.tools import ToolRuntime
 from langchain_classic.retrievers import EnsembleRetriever
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import ConfigurableField
 from langchain_core.tools import tool
 
 from agent_samples import Scripted, asked, calls, index, pages, search
@@ -109,20 +107,6 @@ async def test_two_users_at_the_same_time_have_each_their_own(vectorstore: Any) 
     contexts = await asyncio.gather(*(run(graphs[tenant], tenant) for tenant in TENANTS))
     for tenant, context in zip(TENANTS, contexts, strict=True):
         assert all(each.startswith(tenant) for each in said(context))
-
-
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="LangGraph hands the config on to awaited code from 3.11 on")
-async def test_a_filter_may_stand_in_the_config_of_the_call(vectorstore: Any) -> None:
-    following = assembler(vectorstore).configurable_fields(filter=ConfigurableField(id="filter"))
-    graph = create_agent(
-        model(*TENANTS),
-        [tool_of(vectorstore)],
-        middleware=[ContextMiddleware(following, tools=["search"])],
-        context_schema=User,
-    )
-    for tenant in TENANTS:
-        context = await run(graph, tenant, {"configurable": {"filter": condition(tenant)}})
-        assert said(context) == {f"{tenant}-A-{number}" for number in (2, 4, 6)}
 
 
 async def test_without_a_filter_neighbors_agree_with_their_hit(vectorstore: Any) -> None:

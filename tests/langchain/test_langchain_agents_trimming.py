@@ -11,14 +11,13 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware, SummarizationMiddleware
 from langchain.tools import ToolRuntime
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent_samples import Scripted, asked, calls, pages, tool_messages
+from agent_samples import Scripted, asked, calls, pages, prompt_tokens, tool_messages
 from ctxassembly import Share, TokenBudget, resolve
 from langchain_ctxassembly import ContextMiddleware, contexts_in
-from langchain_ctxassembly.agents.window import ContextWindow, make_context_window
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
 
@@ -82,7 +81,6 @@ def read_text(prompt: list[BaseMessage]) -> str:
 @pytest.mark.parametrize("own", [summaries, edits])
 def test_ours_works_with_what_langchain_removes(own: Any) -> None:
     talk = Talk(own)
-    window = make_context_window(BUDGET, "cl100k_base", [search_own], None)
     for topic in (0, 1, 2, 3, 4, 5, 0, 1):
         for tenant in TENANTS:
             state = talk.ask(tenant, topic)
@@ -95,7 +93,7 @@ def test_ours_works_with_what_langchain_removes(own: Any) -> None:
             assert labels <= {(label, f"{tenant}.pdf") for label, _ in labels}
             assert resolve("So [1].", state["messages"], tools=["search"]).unknown in ((), ("1",))
     for tenant, prompt in talk.prompts:
-        assert window.overflow(prompt) <= 0
+        assert prompt_tokens(prompt, [search_own]) <= BUDGET.window - BUDGET.generation
         (other,) = {*TENANTS} - {tenant}
         assert other not in str([message.content for message in prompt])
         said = Counter(line for line in read_text(prompt).split(". ") if line.startswith("Rule"))
@@ -123,17 +121,6 @@ def test_a_branch_has_the_conversation_of_its_own_messages(own: Any) -> None:
     assert "topic2?" not in str(state["messages"])
     labels = [one.label for found in contexts_in(state["messages"], ["search"]) for one in found.citations]
     assert set(labels) == {"1"}
-
-
-@pytest.mark.parametrize("cap", [None, 20, 200])
-def test_a_summary_takes_the_share_of_memory_if_there_is_one(cap: int | None) -> None:
-    memory = () if cap is None else (Share("memory", cap=cap),)
-    window = ContextWindow(1_000, None, lambda messages: 50 * len(messages), len, (*memory, *SHARES[:1], *SHARES[2:]))
-    summary = HumanMessage("Here is a summary", additional_kwargs={"lc_source": "summarization"})
-    wanted, _ = window.divide([summary, HumanMessage("And topic3?")], 500)
-    assert wanted == {"documents": 500, "conversation": 50 if memory else 100, **({"memory": 50} if memory else {})}
-    expected = [f"budget: memory has 50 tokens, {50 - cap} more than its share"] if cap == 20 else []
-    assert [note for note in window.notes([summary], 500) if "memory" in note] == expected
 
 
 def test_a_summary_longer_than_its_share_is_in_the_trace() -> None:

@@ -12,7 +12,7 @@ from langchain.agents import create_agent
 from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langchain_core.runnables import ConfigurableField, RunnableBinding, RunnableLambda, RunnableParallel
+from langchain_core.runnables import ConfigurableField, RunnableParallel
 from langchain_core.tools import create_retriever_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -149,14 +149,7 @@ def test_labels_may_be_given_to_a_call_by_its_config() -> None:
     assembler: Any = ContextAssembler().configurable_fields(conversation=ConfigurableField(id="conversation"))
     config = {"configurable": {"conversation": Conversation(labels=Labels(7))}}
     assert [each.metadata["citation"]["label"] for each in assembler.invoke(HITS, config)] == ["7", "8", "9"]
-    assert [each.label for each in assembler.as_context().invoke(HITS, config).citations] == ["10", "11", "12"]
-    assert assembler.as_context().invoke(HITS).citations[0].label == "1"
-
-
-def test_so_may_the_first_label() -> None:
-    assembler: Any = ContextAssembler().configurable_fields(config=ConfigurableField(id="assembly"))
-    config = {"configurable": {"assembly": AssemblyConfig(first_label=7)}}
-    assert assembler.as_context().invoke(HITS, config).citations[0].label == "7"
+    assert assembler.invoke(HITS)[0].metadata["citation"]["label"] == "1"
 
 
 def test_k_counts_labels_wherever_they_begin() -> None:
@@ -381,30 +374,6 @@ def test_the_trace_stands_once_in_the_documents() -> None:
 
 
 # The config of a call
-
-SMALL: Any = {"configurable": {"assembly": AssemblyConfig(max_tokens=30)}}
-FORMS: dict[str, Callable[[Any], Any]] = {
-    "in the call": lambda made: made.as_context().with_config(SMALL),
-    "before as_context": lambda made: made.with_config(SMALL).as_context(),
-    "around a binding": lambda made: made.bind().with_config(SMALL).as_context(),
-    "around types": lambda made: made.with_types().with_config(SMALL).as_context(),
-    "around listeners": lambda made: made.with_listeners().with_config(SMALL).as_context(),
-    "around fallbacks": lambda made: made.with_fallbacks([made]).with_config(SMALL).as_context(),
-    "below a binding": lambda made: made.with_config(SMALL).bind().as_context(),
-    "in a binding": lambda made: RunnableBinding(bound=made, config=SMALL).as_context(),
-    "in a chain": lambda made: (RunnableLambda(lambda given: given) | made.as_context()).with_config(SMALL),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-async def test_as_context_keeps_what_a_config_sets(form: str) -> None:
-    assembler = ContextAssembler(store=memory_store(CORPUS)).configurable_fields(
-        config=ConfigurableField(id="assembly")
-    )
-    made = FORMS[form](assembler)
-    assert made.invoke(HITS).token_count <= 30
-    assert (await made.ainvoke(HITS)).token_count <= 30
-    assert assembler.as_context().invoke(HITS).token_count > 30  # type: ignore[attr-defined]
 
 
 def test_as_context_keeps_the_tags_of_a_config() -> None:

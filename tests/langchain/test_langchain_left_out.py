@@ -10,14 +10,13 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import ConfigurableField, RunnableLambda
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent_samples import Scripted, asked, assert_labels_count_on, calls, search, tool_messages
+from agent_samples import Scripted, asked, assert_labels_count_on, calls, prompt_tokens, search, tool_messages
 from ctxassembly import AssemblyConfig, Context, FilterNotSeenWarning, NothingToJoinWarning, TokenBudget, resolve
-from ctxassembly.conversations.left_out import TOOL_NAME
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -27,7 +26,6 @@ from langchain_ctxassembly import (
     contexts_in,
     left_out_tool,
 )
-from langchain_ctxassembly.agents.window import make_context_window
 from langchain_samples import WORDS, documents, memory_store, vector_store
 
 CORPUS = documents("A", "B")
@@ -46,7 +44,7 @@ def assembler(**settings: Any) -> ContextAssembler:
     return ContextAssembler(config=AssemblyConfig(**settings), store=memory_store(CORPUS))
 
 
-def call(name: str = TOOL_NAME, **wanted: Any) -> AIMessage:
+def call(name: str = "read_left_out", **wanted: Any) -> AIMessage:
     return AIMessage("", tool_calls=[{"name": name, "args": wanted, "id": f"call-{uuid4()}", "type": "tool_call"}])
 
 
@@ -114,18 +112,14 @@ def test_the_budget_is_exact(max_tokens: int) -> None:
 
 def test_wrong_arguments_are_errors() -> None:
     with pytest.raises(ConfigError, match=r"^assembler must be a ContextAssembler"):
-        left_out_tool(first_context(), assembler=FIRST)
+        left_out_tool(first_context(), assembler=FIRST)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="a context must be as "):
         left_out_tool({"text": "Drink."}, assembler=assembler())
-    with pytest.raises(ConfigError, match=r"^left_out must be True or False"):
-        ContextMiddleware(left_out="yes")  # type: ignore[arg-type]
 
 
 def test_without_a_store_to_ask_by_id_there_is_no_tool() -> None:
     with pytest.raises(ConfigError, match=r"^store must be a store that finds chunks by their ids.*store=\.\.\."):
         left_out_tool(first_context(), assembler=ContextAssembler())
-    with pytest.raises(ConfigError, match=r"write ContextMiddleware\(ContextAssembler\(store=\.\.\.\)\)"):
-        ContextMiddleware(left_out=True)
 
     class NoIds:
         finds_ids = False
@@ -164,14 +158,14 @@ async def test_in_an_agent_it_reads_the_contexts_of_the_state(awaited: bool) -> 
 
 
 @pytest.mark.parametrize("awaited", [False, True])
-async def test_one_flag_adds_it_to_an_agent_with_the_middleware(awaited: bool) -> None:
+async def test_it_works_with_the_middleware(awaited: bool) -> None:
     model = Scripted(calls(WORDS[0]), call(document="B.pdf"), AIMessage("Done [2]."), window=2_000)
     small = ContextAssembler(config=FIRST, store=memory_store(CORPUS))
     retriever = vector_store(CORPUS).as_retriever(search_kwargs={"k": 9})
     agent = create_agent(
         model,
-        [search(retriever)],
-        middleware=[ContextMiddleware(small, left_out=True, tools=["search"])],
+        [search(retriever), left_out_tool(assembler=small)],
+        middleware=[ContextMiddleware(small, tools=["search"])],
         checkpointer=InMemorySaver(),
     )
     state = await agent.ainvoke(asked("?"), THREAD) if awaited else agent.invoke(asked("?"), THREAD)
@@ -190,11 +184,10 @@ def test_in_the_middleware_it_stays_within_what_is_left_of_the_window() -> None:
     own = ContextAssembler(config=AssemblyConfig(neighbors="unfiltered"), store=memory_store(CORPUS))
     retriever = vector_store(CORPUS).as_retriever(search_kwargs={"k": 1})
     budget = TokenBudget(window=window, system=0, query=0, conversation=0, generation=500, buffer=100)
-    middleware = ContextMiddleware(own, budget=budget, left_out=True, tools=["search"])
-    tools = [search(retriever)]
+    middleware = ContextMiddleware(own, budget=budget, tools=["search"])
+    tools = [search(retriever), left_out_tool(assembler=own)]
     create_agent(model, tools, middleware=[middleware]).invoke(asked("What? " * 180))
-    window_of_prompts = make_context_window(budget, "cl100k_base", [*tools, *middleware.tools], None)
-    assert [window_of_prompts.overflow(prompt) <= 0 for prompt in model.prompts] == [True] * 3
+    assert [prompt_tokens(prompt, tools) <= window - 600 for prompt in model.prompts] == [True] * 3
     _, around = contexts_in(model.prompts[-1], ["search"])
     assert around.token_count < 200
     assert len(shown_ids(around)) > 1
@@ -242,8 +235,8 @@ def test_the_words_of_a_model_may_be_any_json(words: Any) -> None:
     turns = [calls("the", name="leaflets"), call(words=words), AIMessage("So."), AIMessage("Hi.")]
     agent = create_agent(
         Scripted(*turns),
-        [context_tool(RunnableLambda(lambda _: found), "leaflets", assembler=own)],
-        middleware=[ContextMiddleware(own, left_out=True)],
+        [context_tool(RunnableLambda(lambda _: found), "leaflets", assembler=own), left_out_tool(assembler=own)],
+        middleware=[ContextMiddleware(own)],
         checkpointer=InMemorySaver(),
     )
     agent.invoke(asked("?"), THREAD)
@@ -268,31 +261,19 @@ def test_the_query_of_a_model_may_be_any_json(query: Any) -> None:
 async def test_what_is_around_a_label_obeys_the_filter_of_the_runtime(tenant: str) -> None:
     vectorstore = vector_store(SHARED)
     retriever = vectorstore.as_retriever(search_kwargs={"k": 1, "filter": condition(tenant)})
-    middleware = ContextMiddleware(
-        shared_assembler(vectorstore),
-        filter=lambda runtime: condition(runtime.context.tenant),
-        left_out=True,
-        tools=["search"],
-    )
+    own: Any = {"filter": lambda runtime: condition(runtime.context.tenant)}
+    assembler = shared_assembler(vectorstore)
     model = Scripted(calls(f"the {WORDS[4]}"), call(label="1"), AIMessage("Done."))
-    agent = create_agent(model, [search(retriever)], middleware=[middleware], context_schema=User)
+    agent = create_agent(
+        model,
+        [search(retriever), left_out_tool(assembler=assembler, **own)],
+        middleware=[ContextMiddleware(assembler, **own, tools=["search"])],
+        context_schema=User,
+    )
     state = await agent.ainvoke(asked("?"), context=User(tenant))
     _, around = contexts_in(state["messages"], ["search"])
     assert len(shown_ids(around)) > 3
     assert {name.partition("-")[0] for name in shown_ids(around)} == {tenant}
-
-
-@pytest.mark.parametrize("tenant", TENANTS)
-def test_a_filter_in_the_config_of_the_call_holds(tenant: str) -> None:
-    vectorstore = vector_store(SHARED)
-    found = [one for one in SHARED if one.metadata["tenant"] == tenant][4]
-    context = ContextAssembler(config=FIRST).as_context().invoke([found])
-    configurable = shared_assembler(vectorstore).configurable_fields(filter=ConfigurableField(id="filter"))
-    tool = left_out_tool(context, assembler=configurable)
-    message = tool.invoke(call(label="1").tool_calls[0], {"configurable": {"filter": condition(tenant)}})
-    names = shown_ids(Context.from_dict(message.artifact))
-    assert len(names) > 3
-    assert {name.partition("-")[0] for name in names} == {tenant}
 
 
 def test_without_a_filter_what_is_around_a_label_agrees_with_it() -> None:
@@ -312,12 +293,9 @@ async def test_a_role_that_changes_inside_a_thread_changes_what_is_read(has_midd
     vectorstore = vector_store(SHARED)
     own = shared_assembler(vectorstore)
     role = {"tenant": "ours"}
-    if has_middleware:
-        middleware = [ContextMiddleware(own, filter=lambda _: condition(role["tenant"]), left_out=True)]
-        tools: list[Any] = []
-    else:
-        configurable = own.configurable_fields(filter=ConfigurableField(id="filter"))
-        middleware, tools = [], [left_out_tool(assembler=configurable)]
+    of_call: Any = {"filter": lambda _: condition(role["tenant"])}
+    middleware = [ContextMiddleware(own, **of_call)] if has_middleware else []
+    tools = [left_out_tool(assembler=own, **of_call)]
     retriever = vectorstore.as_retriever(search_kwargs={"k": 9, "filter": condition("ours")})
     first = context_tool(retriever, "search", "Searches.", assembler=ContextAssembler(config=FIRST))
     turns = [calls(WORDS[0]), AIMessage("So.")]
@@ -326,8 +304,7 @@ async def test_a_role_that_changes_inside_a_thread_changes_what_is_read(has_midd
     agent = create_agent(Scripted(*turns), [first, *tools], middleware=middleware, checkpointer=InMemorySaver())
 
     async def run() -> list[str]:
-        thread: Any = {"configurable": {"thread_id": "1", "filter": condition(role["tenant"])}}
-        state = await agent.ainvoke(asked("?"), thread) if awaited else agent.invoke(asked("?"), thread)
+        state = await agent.ainvoke(asked("?"), THREAD) if awaited else agent.invoke(asked("?"), THREAD)
         return [message.text for message in tool_messages(state["messages"])]
 
     await run()

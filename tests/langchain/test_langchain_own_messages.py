@@ -167,7 +167,7 @@ def test_a_retriever_tool_that_is_not_named_says_what_to_write() -> None:
     agent = create_agent(
         model, [search(STORE.as_retriever())], middleware=[ContextMiddleware()], checkpointer=InMemorySaver()
     )
-    with pytest.warns(UserWarning, match=r"The tool 'search' isn't among the tools to read.*tools=\['search'\]"):
+    with pytest.warns(UserWarning, match=r"The tool 'search' isn't read.*tools=\['search'\]"):
         agent.invoke(asked("How much?"), THREAD)
     state = agent.invoke(asked("Sure?"), THREAD)
     assert [message.text for message in tool_messages(state["messages"])] == [LEAFLET.page_content] * 2
@@ -296,14 +296,14 @@ def messages(draw: Any) -> list[Any]:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(hostile=messages(), left_out=st.booleans())
+@given(hostile=messages())
 @pytest.mark.filterwarnings("ignore:A message can't be read")
 @pytest.mark.filterwarnings("ignore:The result of the tool")
-def test_no_message_ends_a_thread_or_is_taken_for_ours(hostile: list[Any], left_out: bool) -> None:
+def test_no_message_ends_a_thread_or_is_taken_for_ours(hostile: list[Any]) -> None:
     turns = [calls("mg", name="leaflets"), calls("a", name="read_left_out"), AIMessage("So [1].")]
     turns[1].tool_calls[0]["args"] = {"label": "1"}
-    own = ContextMiddleware(OPEN, left_out=left_out)
-    tools = [leaflets(), *([] if left_out else [left_out_tool(assembler=OPEN)])]
+    own = ContextMiddleware(OPEN)
+    tools = [leaflets(), left_out_tool(assembler=OPEN)]
     agent = create_agent(Scripted(*turns), tools, middleware=[own], checkpointer=InMemorySaver())
     state = agent.invoke({"messages": [HumanMessage("?"), *hostile, HumanMessage("How much?")]}, THREAD)
     labels = "".join(f"[{number}]" for number in range(1, 30))

@@ -33,7 +33,7 @@ from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
 from langchain_text_splitters import CharacterTextSplitter
 from sqlalchemy import create_engine
 
-from ctxassembly import AssemblyConfig, FilterNotSeenWarning, MemoryStore
+from ctxassembly import AssemblyConfig, Context, FilterNotSeenWarning, MemoryStore
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -369,13 +369,12 @@ def assembler_filter(searching: Searching) -> Any:
     return searching.base() | searching.assembler(filter=searching.options.get("filter"))
 
 
-def configured_assembler(searching: Searching, context: bool = False) -> Any:
+def configured_assembler(searching: Searching) -> Any:
     base = searching.base()
     searching.config = {
         "configurable": {**searching.config.get("configurable", {}), "filter": searching.options.get("filter")}
     }
-    assembler: Any = searching.assembler().configurable_fields(filter=ConfigurableField(id="filter"))
-    return base | (assembler.as_context() if context else assembler)
+    return base | searching.assembler().configurable_fields(filter=ConfigurableField(id="filter"))
 
 
 def in_the_store(searching: Searching) -> Any:
@@ -415,7 +414,6 @@ DIRECT: dict[str, Callable[[Searching], Any]] = {
 GIVEN: dict[str, Callable[[Searching], Any]] = {
     "filter of the assembler": assembler_filter,
     "configurable filter of the assembler": configured_assembler,
-    "the same as_context": lambda searching: configured_assembler(searching, context=True),
     "filter of the store": in_the_store,
     "filter of the call": lambda searching: (
         searching.base() | searching.assembler().bind(filter=searching.options.get("filter"))
@@ -456,7 +454,7 @@ UNTOLD: dict[str, Callable[[Searching], Any]] = {
 
 FOR_ALL_USERS = {
     "a vector store's retriever", "with_retry", "configurable alternatives", "contextual compression inside",
-    "retriever assigned later", "model_copy", "configurable filter of the assembler", "the same as_context", "pipe",
+    "retriever assigned later", "model_copy", "configurable filter of the assembler", "pipe",
     "pipe with the query", "pipe to as_context", "contextual compression around", "lambda", "ensemble",
     "a retriever of one's own", "fallbacks",
 }  # fmt: skip
@@ -592,12 +590,9 @@ async def test_each_object_warns_once_and_says_which_line_gives_the_filter() -> 
     corpus = corpus_of(*MIXED)
     store = VectorStoreNeighbors(corpus, id_of=by_name)
     hits = [chunk("ours", "A", 2, "open")]
-    configurable_one = ContextAssembler(store=store).configurable_fields(filter=ConfigurableField(id="filter"))
     many: list[Any] = [
         ContextAssembler(store=store),
         ContextAssembler(store=store).as_context(),
-        configurable_one,
-        configurable_one.as_context(),
         around_lambda(corpus, store),
     ]
     for each in many:
@@ -607,8 +602,7 @@ async def test_each_object_warns_once_and_says_which_line_gives_the_filter() -> 
             for _ in range(2):
                 each.invoke(given)
                 await each.ainvoke(given)
-        # What is made of one object in two ways is one object.
-        assert len(warned(caught)) == (0 if each is many[3] else 1)
+        assert len(warned(caught)) == 1
         for message in warned(caught):
             assert "ContextAssembler(filter={'tenant': tenant})" in message
             assert "neighbors='unfiltered'" in message
@@ -672,31 +666,11 @@ async def test_filtered_refuses_to_run_without_a_filter() -> None:
     assert found.metadata["chunk_ids"] == ["ours-A-2"]
 
 
-@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # one filter lets nothing pass
-async def test_as_context_follows_the_config_in_every_form_of_a_configurable_assembler() -> None:
-    corpus = corpus_of(*MIXED)
-
-    def keeps(acl: str) -> Any:
-        return lambda found: found.metadata["acl"] == acl
-
-    store = VectorStoreNeighbors(corpus, id_of=by_name)
-    made = ContextAssembler(store=store, filter=keeps("nobody's"), config=AssemblyConfig(window=2))
-    field_of = {"filter": ConfigurableField(id="filter")}
-    strict = ContextAssembler(store=store, filter=keeps("open"), config=AssemblyConfig(window=2))
-    config: RunnableConfig = {"configurable": {"filter": keeps("open"), "mode": "strict"}}
-    hits = [chunk("ours", "A", 2, "open")]
-    for each in (
-        made.configurable_fields(**field_of),
-        made.configurable_alternatives(ConfigurableField("mode"), strict=strict),
-        made.configurable_fields(**field_of).configurable_alternatives(ConfigurableField("mode"), strict=strict),
-        made.configurable_alternatives(ConfigurableField("mode"), strict=strict).configurable_fields(**field_of),
-        made.configurable_alternatives(ConfigurableField("mode"), strict=lambda: strict),
-    ):
-        context: Any = each.as_context()  # type: ignore[attr-defined]
-        for found in (context.invoke(hits, config), await context.ainvoke(hits, config)):
-            assert found.citations[0].chunk_ids == ("ours-A-0", "ours-A-2", "ours-A-4")
-        assert context.invoke(hits).citations[0].chunk_ids == ("ours-A-2",)
-        fixed: Any = each.with_config(config)
-        assert fixed.as_context().invoke(hits).citations[0].chunk_ids == ("ours-A-0", "ours-A-2", "ours-A-4")
-        (document,) = each.invoke(hits, config)
-        assert document.metadata["chunk_ids"] == ["ours-A-0", "ours-A-2", "ours-A-4"]
+@pytest.mark.parametrize("config", [None, {"configurable": {"filter": "other"}}])
+def test_as_context_of_a_configurable_assembler_is_refused_since_it_would_not_follow_the_config(config: Any) -> None:
+    made, which = ContextAssembler(), ConfigurableField("filter")
+    many: list[Any] = [made.configurable_fields(filter=which), made.configurable_alternatives(which, other=made)]
+    for each in [*many, many[0].configurable_alternatives(ConfigurableField("which"), other=made)]:
+        with pytest.raises(ConfigError, match=r"give the filter of a call by as_context\(\)\.invoke"):
+            each.with_config(config).as_context()
+    assert isinstance(made.as_context().invoke([]), Context)  # only the copy is marked

@@ -155,7 +155,7 @@ def test_keys_of_the_config_hold_for_a_store_that_was_given_none(invoke: Any) ->
     assert "AssemblyConfig(keys=MetadataKeys(" in message
 
 
-def test_each_store_of_a_configurable_assembler_is_told_of_once() -> None:
+def test_each_store_of_an_assembler_and_its_copies_is_told_of_once() -> None:
     made = ContextAssembler(config=UNFILTERED)
     copy = made.model_copy(update={"store": VectorStoreNeighbors(stored(split()))})
     assert len(warned(lambda: [made.invoke(split()[:3]), made.invoke(split()[:3])])) == 1

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import gc
 import linecache
 import pickle
 import uuid
 import warnings
-import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -270,21 +268,6 @@ def test_a_pickled_one_is_an_object_of_its_own() -> None:
     assert restored == made
     assert len(invoked(restored)) == 1
     assert invoked(restored) == invoked(made) == []
-
-
-def test_a_store_a_call_is_neither_warned_of_again_nor_kept() -> None:
-    """As of an application that makes a store for each tenant."""
-    made = ContextAssembler(neighbors="unfiltered").configurable_fields(store=ConfigurableField("store"))
-    gone = []
-    with issued() as seen:
-        for _ in range(20):
-            store = memory_store([])
-            gone.append(weakref.ref(store))
-            made.invoke(leaflets(), {"configurable": {"store": store}})
-    del store
-    gc.collect()
-    assert len(seen) == 1
-    assert not any(each() for each in gone)
 
 
 def test_an_index_under_the_filter_of_each_call_warns_once() -> None:
