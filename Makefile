@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 export CTXASSEMBLY_QUESTION := $(value Q)
 unexport Q
 
-.PHONY: help demo notebooks picture docs docs-serve test check test-engines test-all dist release sbom lock fuzz frozen bench curve bench-retrieval bench-endtoend bench-scale bench-speed bench-instructions clean
+.PHONY: help demo notebooks picture docs docs-serve test test-fast check test-engines test-all dist release sbom lock fuzz frozen bench curve bench-retrieval bench-endtoend bench-scale bench-speed bench-instructions clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -34,6 +34,10 @@ docs-serve: .venv/docs  ## show the documentation on http://127.0.0.1:8000, and 
 
 test: .venv/test .venv/pgbouncer  ## run all tests that need no torch, those on an embedded Postgres included
 	$(PYTEST)
+
+FAST := $(wildcard tests/engine tests/adapters tests/langchain tests/llamaindex tests/published tests/frozen)
+test-fast: .venv/test  ## run the tests of engine and adapters that need no server, in about a minute
+	$(PYTEST) -m "not (semantic or bench or browser or notebooks or site or release or engines or postgres)" $(FAST)
 
 check: .venv/test .venv/pgbouncer  ## run the whole gate: ruff, mypy strict, import contracts, tests
 	$(BIN)/ruff check .

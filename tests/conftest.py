@@ -25,6 +25,14 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the run's server: `make test-fast` leaves it out."""
+    for item in items:
+        if "server_url" in getattr(item, "fixturenames", ()):
+            item.add_marker("postgres")
+
+
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[str]:
     """The SQLAlchemy URL of the run's server, which keeps a template database with the extensions that tests need."""
