@@ -1,4 +1,4 @@
-"""`compare`: the same hits under several configurations, a row each; `compare_budgets`: under several budgets.
+"""`compare`: the same hits under several configurations, a row each.
 
 Experimental: the tables, and the fields of the results, may still change.
 """
@@ -6,31 +6,24 @@ Experimental: the tables, and the fields of the results, may still change.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from statistics import fmean
-from typing import TYPE_CHECKING, TypedDict
+from typing import Any
 
 from ctxassembly.assembly.arguments import is_config
 from ctxassembly.assembly.call import System
-from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError
-from ctxassembly.protocols import Embeddings, LanguageModel, Scorer, Store
 from ctxassembly.runtime.assemble import assemble
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.views.evidence import Evidence, LocatedEvidence, check_evidence, locate_evidence
 from ctxassembly.views.html import VALUE_CHARS, format_number, make_visible, render_section, table, truncate
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+__all__ = ["Comparison", "ComparisonRow", "compare"]
 
-__all__ = ["Comparison", "ComparisonRow", "compare", "compare_budgets"]
-
-DEFAULT_BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
-"""From a few sentences for a voice assistant to the default of `AssemblyConfig`."""
-_NUMBERS = ("tokens", "chunks", "documents", "passages", "mean run")
+_NUMBERS = ("tokens", "chunks", "documents")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +58,6 @@ class ComparisonRow:
         """The number of documents in the context."""
         return len({passage.document_id for passage in self.context.passages})
 
-    @property
-    def passages(self) -> int:
-        """The number of passages in the context."""
-        return len(self.context.passages)
-
-    @property
-    def mean_passage_chars(self) -> float:
-        """The mean number of characters of a passage; 0 if there is none."""
-        return fmean(len(passage.text) for passage in self.context.passages) if self.context.passages else 0.0
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -83,17 +66,14 @@ class Comparison:
     >>> from ctxassembly import Chunk, Hit
     >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
     >>> print(compare(hits, [AssemblyConfig(), AssemblyConfig(max_tokens=12)], names=["roomy", "tight"]))
-    configuration  tokens  chunks  documents  passages  mean run
-    roomy              20       2          2         2        12
-    tight              10       1          1         1        12
+    configuration  tokens  chunks  documents
+    roomy              20       2          2
+    tight              10       1          1
 
-    A mean run is the mean number of characters of a passage. Each row has its context:
-    `row.context.view(evidence=...)` shows what was left out and why.
+    Each row has its context: `row.context.view(evidence=...)` shows what was left out and why.
     """
 
     rows: tuple[ComparisonRow, ...]
-    setting: str = "configuration"
-    """The name of what the rows differ in."""
 
     def __str__(self) -> str:
         cells = [[make_visible(" ".join(cell.split())) for cell in line] for line in self._cells()]
@@ -102,28 +82,17 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         columns, *rows = self._cells()
-        caption = "Mean run: characters of a passage. Evidence: the share of it that is read"
+        caption = "Evidence: the share of it that is read"
         return render_section("The same hits, configured differently", table(caption, columns, rows, len(rows)))
 
     def _cells(self) -> Iterator[tuple[str, ...]]:
         """Yield the names of the columns, then the cells of each row."""
         has_evidence = any(row.evidence is not None for row in self.rows)
-        yield (self.setting, *_NUMBERS, *(["evidence"] if has_evidence else []))
+        yield ("configuration", *_NUMBERS, *(["evidence"] if has_evidence else []))
         for row in self.rows:
-            counts = map(format_number, (row.tokens, row.chunks, row.documents, row.passages))
+            counts = map(format_number, (row.tokens, row.chunks, row.documents))
             share = [format_number(row.evidence, 2)] if has_evidence else []
-            yield (truncate(row.name, VALUE_CHARS), *counts, format_number(row.mean_passage_chars, 0), *share)
-
-
-class AssemblyOptions(TypedDict, total=False):
-    """The arguments of `assemble` besides the configuration."""
-
-    query: str | None
-    store: Store | None
-    supplement: str | Supplement | None
-    embeddings: Embeddings | None
-    llm: LanguageModel | None
-    scorer: Scorer | None
+            yield (truncate(row.name, VALUE_CHARS), *counts, *share)
 
 
 def compare(
@@ -132,13 +101,13 @@ def compare(
     *,
     names: Sequence[str] | None = None,
     evidence: Sequence[Evidence] = (),
-    **options: Unpack[AssemblyOptions],
+    **options: Any,
 ) -> Comparison:
     """Assemble `hits` under each of `configs`, and compare the contexts.
 
     Experimental.
 
-    `options` are the arguments of `assemble` besides the configuration. `names` are the names of the
+    `options` are the arguments of `assemble` besides hits and configuration. `names` are the names of the
     configurations, by default their settings that differ or their class. `evidence` should be read. A text counts
     if a passage has it, whatever its white space, capitals and punctuation. A span of a document counts by the share of
     its characters that the context has.
@@ -164,40 +133,6 @@ def compare(
         shares = [_share_read(piece) for piece in locate_evidence(context, evidence_pieces)]
         rows.append(ComparisonRow(name, context, fmean(shares) if shares else None))
     return Comparison(tuple(rows))
-
-
-def compare_budgets(
-    hits: Sequence[Hit],
-    budgets: Sequence[int] = DEFAULT_BUDGETS,
-    config: AssemblyConfig | None = None,
-    *,
-    evidence: Sequence[Evidence] = (),
-    **options: Unpack[AssemblyOptions],
-) -> Comparison:
-    """Assemble `hits` under each of `budgets`, the smallest first, and compare the contexts.
-
-    Experimental.
-
-    Each of `budgets`, a number of tokens, replaces the `max_tokens` of `config`. The other arguments are the same
-    as for `compare`.
-
-    >>> from ctxassembly import Chunk, Hit
-    >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
-    >>> print(compare_budgets(hits, [50, 12], evidence=["Eat nothing."]))
-    token budget  tokens  chunks  documents  passages  mean run  evidence
-    12                10       1          1         1        12      0.00
-    50                20       2          2         2        12      1.00
-
-    Raises:
-        ConfigError: there is no budget, or one that isn't a whole number from 1.
-        InputError: a piece of evidence is neither a text nor a span.
-    """
-    if not _are_all(int, budgets) or not budgets or any(isinstance(one, bool) or one < 1 for one in budgets):
-        raise ConfigError("budgets", "one number of tokens or more, in a list, each a whole number from 1", budgets)
-    ascending = sorted(set(budgets))
-    configs = [replace(config or AssemblyConfig(), max_tokens=budget) for budget in ascending]
-    names = [f"{budget:,}" for budget in ascending]
-    return Comparison(compare(hits, configs, names=names, evidence=evidence, **options).rows, "token budget")
 
 
 def _share_read(piece: LocatedEvidence) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from answering.overhead import overhead
 from answering.two_hop import paired, systems
 from ctxassembly import Chunk
 from quality.data import Document, Question, QuestionSet, Span
@@ -41,7 +40,3 @@ def test_parts_find_both_where_the_whole_finds_what_is_like_it(birds: QuestionSe
     found = {row.system: row.recall for row in rows}
     assert found["fused, by parts"] == (1.0, 1.0, 1.0)
     assert found["keyword, by parts"] == (1.0, 1.0, 1.0)
-
-
-def test_each_step_has_a_time(birds: QuestionSet) -> None:
-    assert list(overhead(birds, 3)) == ["understand", "retrieve", "assemble", "answer"]

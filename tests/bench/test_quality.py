@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,12 +14,11 @@ import pytest
 
 from ctxassembly import Chunk, Hit
 from ctxassembly.evaluate import statistics as stats
-from ctxassembly.evaluate.meter import Dense, overlap, union
 from quality import minilm
 from quality.baselines import concatenation
 from quality.data import DataError, Document, Question, QuestionSet, Span, read
-from quality.filling import SEPARATOR, Answer, Case, Fill, count, cut, whole
-from quality.measure import StrategyError, measured, rows_file
+from quality.filling import SEPARATOR, Answer, Case, count, cut, whole
+from quality.measure import StrategyError, measured
 from quality.oracle import oracle_chunks, oracle_sentences
 from quality.ours import CONFIGS, MiniLM, ours
 from quality.strategies import STRATEGIES
@@ -67,26 +65,6 @@ def test_the_set_is_what_the_tests_say_of_it() -> None:
     assert COPY[OWL_COPY.start : OWL_COPY.end].split() == BIRDS[OWL.start : OWL.end].split()
 
 
-# Dense offsets
-
-
-def test_dense_offsets_count_characters_that_say_something() -> None:
-    documents = {"d": " a\u00a0b\n\n\U0001f426c\ud800 "}
-    dense = Dense(documents)
-    assert dense.span(Span("d", 0, 10)) == ("d", 0, 5)
-    assert dense.span(Span("d", 2, 7)) == ("d", 1, 3)
-    assert dense.text(Span("d", 1, 5)) == "b\U0001f426c\ud800"
-    assert all(dense.span(Span("d", at, at + 1)).start == len("".join(documents["d"][:at].split())) for at in range(9))
-
-
-def test_union_and_overlap_of_spans() -> None:
-    assert union([Span("b", 0, 2), Span("a", 5, 9), Span("a", 0, 5), Span("a", 7, 8), Span("a", 3, 3)]) == [
-        ("a", 0, 9),
-        ("b", 0, 2),
-    ]
-    assert overlap([Span("a", 0, 4), Span("a", 6, 9)], [Span("a", 2, 7), Span("b", 0, 9)]) == [("a", 2, 4), ("a", 6, 7)]
-
-
 # The measures
 
 
@@ -96,7 +74,6 @@ def test_evidence_in_part() -> None:
     assert score.recall == pytest.approx(6 / 19)
     assert score.complete == 0
     assert score.precision == 1
-    assert score.stretch_length == 7
 
 
 def test_all_the_evidence_and_as_much_again() -> None:
@@ -104,7 +81,6 @@ def test_all_the_evidence_and_as_much_again() -> None:
     assert score.recall == 1
     assert score.complete == 1
     assert score.precision == pytest.approx(19 / 38)
-    assert score.duplicates == 0
     assert score.violation == 0
 
 
@@ -123,7 +99,7 @@ def test_headers_are_not_precise() -> None:
 
 
 def test_the_same_words_from_another_place_count_whatever_the_white_space(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ctxassembly.evaluate.meter.LEAST_ELSEWHERE", 19)
+    monkeypatch.setattr("ctxassembly.evaluate.corpus.LEAST_ELSEWHERE", 19)
     assert scored((OWL,), OWL_COPY).recall == 1
     assert scored((OWL, WREN), OWL_COPY).recall == pytest.approx(19 / 38)
     # not if it is cut, nor if its ends stand far from each other
@@ -136,23 +112,10 @@ def test_short_evidence_counts_by_its_place_alone() -> None:
     assert scored((OWL,), OWL_COPY).recall == 0
 
 
-def test_duplicates_are_source_characters_that_stood_there_before() -> None:
-    assert scored((OWL,), OWL, WREN, OWL).duplicates == pytest.approx(1 / 3)
-    assert scored((OWL,), Span("birds", 0, 47), Span("birds", 24, 71)).duplicates == pytest.approx(19 / 76)
-    assert scored((OWL,), OWL, OWL_COPY).duplicates == 0
-
-
-def test_runs_that_go_on_where_the_one_before_ends_are_one() -> None:
-    assert scored((OWL,), LARK, OWL).stretch_length == 46
-    assert scored((OWL,), OWL, LARK).stretch_length == 23
-    assert scored((OWL,), LARK, WREN).stretch_length == 23
-
-
 def test_an_empty_context() -> None:
     score = scored((OWL,))
-    assert (score.recall, score.complete, score.precision, score.duplicates) == (0, 0, 0, 0)
+    assert (score.recall, score.complete, score.precision) == (0, 0, 0)
     assert (score.tokens, score.violation) == (0, 0)
-    assert np.isnan([score.stretch_length, score.clean]).all()
 
 
 @pytest.mark.parametrize(
@@ -278,7 +241,7 @@ def test_the_oracle_has_no_more_than_its_pool() -> None:
 
 
 def test_the_oracle_finds_the_same_words_in_another_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ctxassembly.evaluate.meter.LEAST_ELSEWHERE", 19)
+    monkeypatch.setattr("ctxassembly.evaluate.corpus.LEAST_ELSEWHERE", 19)
     asked = case(OWL, hits=("copy#0",))
     answer = oracle_sentences(asked.questions)(asked)(100)
     assert measures(asked.question, answer)["recall"] == 1
@@ -402,34 +365,3 @@ def test_what_is_not_in_the_form_is_named(
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"there is no corpus\.jsonl"):
         read(tmp_path)
-
-
-def test_rows_belong_to_the_data_of_their_set(tmp_path: Path) -> None:
-    questions = a_set()
-    file = rows_file(tmp_path, questions, "chunk", resume=True)
-    file.write_text("{}\n")
-    assert rows_file(tmp_path, questions, "chunk", resume=True).is_file()
-    assert not rows_file(tmp_path, replace(questions, digest="of other data"), "chunk", resume=True).exists()
-    assert not rows_file(tmp_path, questions, "chunk", resume=False).exists()
-
-
-def test_a_row_is_kept_as_soon_as_it_is_measured(tmp_path: Path) -> None:
-    lark, owl = (replace(asking(span), id=name) for name, span in (("lark", LARK), ("owl", OWL)))
-    questions, file, asked = a_set(lark, owl), tmp_path / "rows.jsonl", list[str]()
-
-    def fill_of(question: Question) -> Fill:
-        asked.append(question.id)
-        assert len(file.read_text().splitlines()) == len(asked) - 1
-        return lambda budget: Answer("", ())
-
-    def run() -> None:
-        measured(questions, questions.questions, fill_of, [9], lambda _: None, file)
-
-    run()
-    assert asked == ["lark", "owl"]
-    file.write_text(file.read_text()[:-5])
-    del asked[0]  # the row of the owl wasn't finished
-    run()
-    assert asked == ["owl", "owl"]
-    run()
-    assert asked == ["owl", "owl"]

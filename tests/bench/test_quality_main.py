@@ -1,4 +1,4 @@
-"""The whole command on a small set: tables, notes, going on after a stop, and a language model's answers."""
+"""The whole command on a small set: tables and notes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import settings
-from quality import llm, measure, minilm, strategies
+from quality import minilm, strategies
 from quality.__main__ import main
-from quality.filling import Strategy
 from recall.exact import Vectors
 
 BIRDS = ["The lark sings at dawn, high above the fields.", "The owl sings at night, deep in the woods."]
@@ -98,41 +96,6 @@ def test_each_number_of_hits_has_its_tables(folder: Path) -> None:
     # The only hit is the right one for one question of two; with both at 100 tokens it always is among them.
     assert table(one, "Evidence recall")["concatenation"][1].split()[0] == "0.500"
     assert table(two, "Evidence recall")["concatenation"][1].split()[0] == "1.000"
-    assert run(folder, "--hits", "1", "2", "--resume") == report
-
-
-def test_a_stopped_run_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = run(folder)
-    made: list[str] = []
-    whole = strategies.STRATEGIES["chunk"]
-
-    def counting(questions: Any) -> Strategy:
-        made.append("chunk")
-        return whole.make(questions)
-
-    monkeypatch.setitem(strategies.STRATEGIES, "chunk", whole._replace(make=counting))
-    assert run(folder, "--resume") == first
-    assert made == []
-    [file] = (folder.parent / "out" / "cells" / "20-hits-given").glob("birds-*/chunk.jsonl")
-    lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join(lines[:-1]) + lines[-1][:20])
-    assert run(folder, "--resume") == first
-    assert made == ["chunk"]
-    again = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [(row["question_id"], row["system"]) for row in again] == [
-        (row["question_id"], row["system"]) for row in map(json.loads, lines)
-    ]
-    assert run(folder) == first
-    assert made == ["chunk"] * 2, "without --resume all is measured anew"
-
-
-def test_other_data_is_measured_anew(folder: Path) -> None:
-    before = table(run(folder), "Evidence recall")
-    file = folder / "questions.jsonl"
-    file.write_text(file.read_text().replace('[["owl#0", 0.9], ["lark#0", 0.8]]', "[]"))
-    after = table(run(folder, "--resume"), "Evidence recall")
-    assert before["chunk"][1].split()[0] == "1.000"
-    assert after["chunk"][1].split()[0] == "0.000"
 
 
 def test_one_in_so_many_questions(folder: Path) -> None:
@@ -186,23 +149,11 @@ def test_our_own_retrieval_needs_a_model(
     assert "Hits by our own retrieval are left out: no_such_module isn't installed." in report
 
 
-def test_progress_is_told(folder: Path) -> None:
-    from quality.data import read
-
-    questions = read(folder)
-    plan = measure.Plan({"chunk": strategies.STRATEGIES["chunk"]}, [20, 100], 20)
-    told: list[int] = []
-    measure.measure(questions, plan, folder.parent / "out", resume=False, done=told.append)
-    assert sum(told) == plan.cells(questions) == 4
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("nowhere",), "there is no corpus.jsonl"),
         (("{folder}", "{folder}"), "two folders have the same name"),
-        (("{folder}", "--llm", "nowhere:ask"), "--llm 'nowhere:ask' should be module:function"),
-        (("{folder}", "--llm", "math:pi"), "--llm 'math:pi' is no function"),
     ],
 )
 def test_what_is_wrong_is_one_line(
@@ -225,75 +176,3 @@ def test_what_is_not_installed_is_left_out_and_said(folder: Path, monkeypatch: p
     assert main([str(folder), "--out", str(out), "--retrieval", "given"]) == 0
     assert "langchain-reorder is left out: no_such_module isn't installed." in (out / "report.md").read_text()
     assert main([str(folder), "--out", str(out), "--strategies", "langchain-reorder"]) == 2
-
-
-# Answers of a language model
-
-PROMPTS: list[str] = []
-
-
-def parrot(prompt: str) -> str:
-    """Answers with what stands behind "sings" in the first bird's line that is about the bird of the question."""
-    PROMPTS.append(prompt)
-    bird = "lark" if "the lark sing?" in prompt else "owl"
-    line = next((line for line in prompt.splitlines() if line.startswith(f"The {bird} sings")), "")
-    return line.partition("sings ")[2].partition(",")[0] or "It isn't there."
-
-
-def test_answers_with_and_without_assembly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    PROMPTS.clear()
-    monkeypatch.setattr("quality.llm.load", lambda name: parrot)
-    report = run(
-        folder, "--llm", "some:model", "--llm-budget", "20", "--llm-strategies", "concatenation", "oracle-chunks"
-    )
-    section = report.partition("answers of the language model at 20 tokens")[2]
-    rows = {line.split("|")[1].strip(): line.split("|")[2:-1] for line in section.splitlines() if line.startswith("| ")}
-    # The one chunk that fits is the lark's for no question: the parrot answers one of two.
-    assert [cell.split()[0] for cell in rows["concatenation"]] == ["0.500", "0.500"]
-    assert [cell.split()[0] for cell in rows["oracle-chunks"]] == ["1.000", "1.000"]
-    assert "(+0.500 [" in rows["oracle-chunks"][0]
-    assert "the set's answers (2 of 2 questions)" in section
-    asked = len(PROMPTS)
-    run(
-        folder,
-        "--resume",
-        "--llm",
-        "some:model",
-        "--llm-budget",
-        "20",
-        "--llm-strategies",
-        "concatenation",
-        "oracle-chunks",
-    )
-    assert len(PROMPTS) == asked, "answers cost: none is asked for again"
-
-
-def test_an_answer_is_compared_by_its_words() -> None:
-    assert llm.judge("At DAWN!", ["at dawn"]) == (1, 1)
-    assert llm.judge("It sings at dawn.", ["at dawn"]) == (pytest.approx(2 * 2 / 6), 1)
-    assert llm.judge("dawn, at last", ["at dawn"]) == (pytest.approx(2 * 2 / 5), 0)
-    assert llm.judge("", ["at dawn"]) == (0, 0)
-    assert llm.judge("dawn", ["at night", "dawn"]) == (1, 1)
-    assert llm.judge("atdawn", ["at"]).contains == 0
-
-
-def test_without_answers_the_evidence_is_the_reference(folder: Path) -> None:
-    from dataclasses import replace
-
-    from quality.data import read
-
-    questions = read(folder)
-    question = questions.questions[0]
-    assert llm.references(question, questions) == ("at dawn",)
-    assert llm.references(replace(question, answers=()), questions) == (BIRDS[0][:20],)
-
-
-def test_a_model_is_named_by_module_and_function() -> None:
-    assert llm.load("json:dumps") is json.dumps
-
-
-def test_what_settings_bring_is_a_row_each(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings.main([str(folder)])
-    rows = capsys.readouterr().out.splitlines()[2:]
-    assert [row.split("|")[1].strip() for row in rows] == list(settings.VARIANTS)
-    assert rows[0].split("|")[-3:-1] == [" 1.000 ", rows[0].split("|")[-2]]

@@ -41,7 +41,6 @@ from speed.contestants import (
 )
 from speed.database import is_installed, postgres, postgres_table
 from speed.load import ALONE, load, load_table, measured
-from speed.per_hit import hits_of
 from speed.stages import GROUPS, stage_ms, stages_table
 from speed.timing import shown
 from speed.variants import OURS, REFERENCE, Variant, anew, fewer, forget
@@ -276,19 +275,6 @@ def test_the_command_prints_times_in_encodes(
     assert shown.count("\n| 500 | ") == 2
     assert re.search(r"^\| English prose (\| [\d,]+ \(1\.00x\) ){4}\|$", shown, re.MULTILINE)
     assert "All count tokens by tiktoken (cl100k_base)" in shown
-
-
-def test_the_command_tells_what_a_hit_costs_among_many(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "toktok", None)
-    command.main(["--only", "scaling", "--per-hit", "20", "40", "--repeats", "1"])
-    shown = capsys.readouterr().out
-    assert "| µs a hit | among 20 | among 40 | times |" in shown
-    for documents in ("one document", "documents of 20 chunks"):
-        for told in ("indexed", "linked", "by offsets"):
-            assert all(f"\n| {documents}, {told}, {query} query | " in shown for query in ("no", "with"))
-    assert {hit.chunk.document_id for hit in hits_of(40, one=False, told="linked")} == {"doc-0", "doc-1"}
 
 
 # Instructions

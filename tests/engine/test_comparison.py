@@ -1,4 +1,4 @@
-"""The same hits under several configurations and budgets, as a table."""
+"""The same hits under several configurations, as a table."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import pytest
 
 from builders import hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.comparison import Comparison, compare, compare_budgets
+from ctxassembly.comparison import Comparison, compare
 from ctxassembly.errors import ConfigError, InputError
 from pages import documents, read
 
 TEXT = numbered("w", 300)
 HOSTILE = "<script>alert(1)</script> </table></section> $\\frac$ \u202e\n\x1b[31m"
-NUMBERS = ["tokens", "chunks", "documents", "passages", "mean run"]
+NUMBERS = ["tokens", "chunks", "documents"]
 
 
 def compared(**options) -> Comparison:
@@ -28,8 +28,7 @@ def test_each_row_is_what_that_configuration_makes():
     for row, config in zip(comparison.rows, (AssemblyConfig(), AssemblyConfig(window=0)), strict=False):
         context = assemble([Hit(chunks[1], 0.9), Hit(chunks[9], 0.8)], config, store=MemoryStore(chunks))
         assert (row.context, row.tokens) == (context, context.token_count)
-        assert (row.documents, row.passages) == (2, 2)
-        assert row.mean_passage_chars == sum(len(each.text) for each in context.passages) / 2
+        assert row.documents == 2
     assert [row.chunks for row in comparison.rows][:2] == [6, 2]
     assert comparison.rows[2].tokens <= 100
 
@@ -119,8 +118,6 @@ def cells_of(comparison: Comparison) -> list[list[str]]:
             f"{row.tokens:,}",
             f"{row.chunks}",
             f"{row.documents}",
-            f"{row.passages}",
-            f"{row.mean_passage_chars:,.0f}",
             *([] if row.evidence is None else [f"{row.evidence:.2f}"]),
         ]
         for row in comparison.rows
@@ -133,7 +130,7 @@ def test_a_terminal_and_a_notebook_show_the_same_table(evidence):
     head, *lines = map(str.split, str(comparison).splitlines())
     assert " ".join(head) == " ".join(["configuration", *NUMBERS, *(["evidence"] if evidence else [])])
     assert lines == cells_of(comparison)
-    assert read(comparison._repr_html_()).rows("Mean run") == lines
+    assert read(comparison._repr_html_()).rows("Evidence") == lines
 
 
 def test_the_columns_of_a_printed_table_end_below_each_other():
@@ -152,22 +149,7 @@ def test_names_can_do_nothing():
     tree = read(comparison._repr_html_())
     assert tree.all("script") == []
     assert len(tree.all("section")) == 1
-    assert tree.rows("Mean run")[0][0].startswith("<script>alert(1)</script> </table></section> $\\frac$ ⟦U+202E⟧")
+    assert tree.rows("Evidence")[0][0].startswith("<script>alert(1)</script> </table></section> $\\frac$ ⟦U+202E⟧")
     printed = str(comparison)
     assert len(printed.splitlines()) == 2
     assert not {"\u202e", "\x1b"} & {*printed}
-
-
-def test_each_budget_is_a_row_the_smallest_first():
-    chunks = documents()
-    comparison = compare_budgets(hits_of(chunks[:4]), [400, 50, 400], AssemblyConfig(window=0), evidence=["a010"])
-    assert [(row.name, row.context.trace.max_tokens) for row in comparison.rows] == [("50", 50), ("400", 400)]
-    (row,) = compare(hits_of(chunks[:4]), [AssemblyConfig(window=0, max_tokens=400)], evidence=["a010"]).rows
-    assert (comparison.rows[1].context, comparison.rows[1].evidence) == (row.context, row.evidence)
-    assert str(comparison).startswith("token budget  tokens")
-
-
-@pytest.mark.parametrize("budgets", [[], [0], [-3], [1.5], [True], "500", 500, [None]])
-def test_budgets_that_are_none_are_refused(budgets):
-    with pytest.raises(ConfigError, match="budgets must be one number of tokens or more, in a list, each a whole"):
-        compare_budgets([], budgets)

@@ -17,7 +17,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from ctxassembly import AssemblyConfig, MemoryIndex, RetrievalConfig
-from ctxassembly.evaluate import aevaluate, assembled, evaluate, questions_from
+from ctxassembly.evaluate import assembled, evaluate
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
@@ -71,34 +71,22 @@ def test_an_ensemble_and_chains_after_it_are_measured(systems: dict[str, Any]):
     assert report.estimate("ensemble", "recall").mean > 0
     assert report.estimate("chain", "recall").mean >= report.estimate("ensemble", "recall").mean
     for measure in report.measures:
-        if measure != "seconds":
-            # The blocks of a chain are the same text as its context, and have the same sources.
-            assert report.estimate("chain", measure) == report.estimate("context", measure)
-            assert report.estimate("retriever", measure) == report.estimate("context", measure)
-    assert report.estimate("chain", "duplicates").mean == 0
+        # The blocks of a chain are the same text as its context, and have the same sources.
+        assert report.estimate("chain", measure) == report.estimate("context", measure)
+        assert report.estimate("retriever", measure) == report.estimate("context", measure)
 
 
-def test_documents_are_a_corpus_and_are_asked_about(found: Any, systems: dict[str, Any]):
+def test_documents_are_a_corpus(found: Any, systems: dict[str, Any]):
     _, ensemble, documents = found
     whole, restored = (evaluate(QUESTIONS, systems, corpus=one, progress=False) for one in (CORPUS, documents))
     for system in systems:
-        for measure in ("recall", "complete", "duplicates"):
+        for measure in ("recall", "complete"):
             assert restored.estimate(system, measure) == whole.estimate(system, measure)
-    model = FakeListChatModel(responses=['{"question": "What ends?", "quotation": "the"}'])
-    [question] = questions_from(documents, model, 1)
-    assert question.evidence[0].document_id in CORPUS
-    ours = assembled(ensemble, AssemblyConfig(max_tokens=400))(question.text)
+    ours = assembled(ensemble, AssemblyConfig(max_tokens=400))(QUESTIONS[0]["question"])
     assert {citation.source for citation in ours.citations} <= CORPUS.keys()
 
 
-async def test_chains_are_awaited(systems: dict[str, Any]):
-    report = await aevaluate(QUESTIONS, systems, corpus=CORPUS, progress=False)
-    same = evaluate(QUESTIONS, systems, corpus=CORPUS, progress=False)
-    for system in systems:
-        assert report.estimate(system, "recall") == same.estimate(system, "recall")
-
-
-def test_chains_that_answer_are_graded(found: Any):
+def test_chains_that_answer_are_measured(found: Any):
     _, ensemble, documents = found
     model = FakeListChatModel(responses=["It is re-raised [1]."])
     prompt = ChatPromptTemplate.from_template("{context}\n\n{question}")
@@ -107,11 +95,13 @@ def test_chains_that_answer_are_graded(found: Any):
     )
     index = MemoryIndex(chunks(documents))
     retriever = ContextRetriever(index, None, config=RetrievalConfig(strategy="keyword"))
-    systems = {"rag": rag, "ours": answer_chain(model, retriever)}
-    asked = [{**QUESTIONS[0], "answer": "It is raised again."}]
-    report = evaluate(asked, systems, corpus=CORPUS, judge=FakeListChatModel(responses=["1"]), progress=False)
+    ours = answer_chain(model, retriever)
+    systems = {
+        "rag": lambda question: rag.invoke({"question": question}),
+        "ours": lambda question: ours.invoke({"input": question}),
+    }
+    report = evaluate([QUESTIONS[0]], systems, corpus=CORPUS, progress=False)
     assert not report.errors
     for system in systems:
-        assert report.estimate(system, "answer").mean == 1
         assert report.estimate(system, "citations").mean in (0, 1)
         assert report.estimate(system, "tokens").mean > 100

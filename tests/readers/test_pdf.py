@@ -22,7 +22,6 @@ from langchain_core.embeddings import Embeddings
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning
-from ctxassembly.evaluate.__main__ import read_folder
 from langchain_ctxassembly import ContextAssemblyRetriever, number_chunks
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from pdf import GAP, PAGES, WORDS, breaks, crosses, pages_of, places, write_pdf
@@ -346,10 +345,3 @@ def test_without_the_setting_each_page_of_llamaindex_is_a_document(report: Path)
     ask = engine_over(nodes, "docstore", UNFILTERED, hits=2)
     with pytest.warns(NothingToJoinWarning, match="are separate documents"):
         assert len(ask(on_page(nodes, 4)[0], on_page(nodes, 5)[0])) == 2
-
-
-def test_a_folder_with_a_pdf_is_read_for_an_evaluation(tmp_path: Path):
-    write_pdf(tmp_path / "words.pdf", pages=2)
-    texts = read_folder(tmp_path)
-    assert [*texts] == ["words.pdf"]
-    assert pages_of(texts.values()) == {0, 1}

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ctxassembly import AssemblyConfig, RetrievalConfig
-from ctxassembly.evaluate import Evidence, LabeledQuestion, diagnose, tune
-from ctxassembly.evaluate.__main__ import main
+from ctxassembly.evaluate import Evidence, LabeledQuestion, diagnose
 from ctxassembly.stores.postgres import PostgresIndex
 from postgres_samples import TEXTS, chunks, embed, embed_query
 
@@ -65,39 +61,3 @@ def test_what_the_filter_excludes_is_named_by_its_id_alone(tenants: PostgresInde
     assert (row.layer, row.chunk_id, row.remedies) == ("filtered", "south#0", ())
     quoted = evidence.quotation or ""
     assert "In the south" not in (repr(report) + str(report) + report.to_html()).replace(quoted, "")
-
-
-def test_settings_are_tuned(tenants: PostgresIndex):
-    wanted = {
-        "When is ferritin measured?": 0,
-        "May I drink water before the examination?": 1,
-        "Who sees children with kinderepilepsie?": 2,
-        "When is the appointment desk open?": 3,
-    }
-    questions = [
-        LabeledQuestion(text, (Evidence("north", chunk_id=f"north#{at}"),), filter={"tenant": "north"})
-        for text, at in wanted.items()
-    ]
-    tuned = tune(questions, index=tenants, embed=embed_query)
-    assert (tuned.fitted_on, tuned.tested_on) == (2, 2)
-
-
-def test_the_command_line_reads_a_table(
-    tenants: PostgresIndex, database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    path = tmp_path / "questions.jsonl"
-    row = {"question": "When is ferritin measured?", "chunk_id": "south#0"}
-    rows = [row, {**row, "id": "north", "filter": {"tenant": "north"}}]
-    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    assert main([str(path), "--store", database_url, "--table", "tenants", "--json"]) == 0
-    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [one["recall"] for one in printed] == [1.0, 1.0, 0.0, 0.0]
-
-
-def test_the_command_line_creates_no_table(database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    path = tmp_path / "questions.jsonl"
-    path.write_text(json.dumps({"question": "When?", "answer": "Now."}), "utf-8")
-    for _ in range(2):
-        with pytest.raises(SystemExit):
-            main([str(path), "--store", database_url, "--table", "missing"])
-        assert "table 'missing' isn't one that PostgresIndex.create made" in capsys.readouterr().err

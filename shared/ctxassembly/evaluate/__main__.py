@@ -1,9 +1,8 @@
-"""`python -m ctxassembly.evaluate questions.jsonl --store ...`: the table of `evaluate`, from the command line."""
+"""`python -m ctxassembly.evaluate questions.jsonl --store documents/`: the table of `evaluate`, on the command line."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,13 +21,22 @@ from ctxassembly.runtime.retrieve import retrieve
 from ctxassembly.stores.memory import MemoryIndex
 from ctxassembly.text.sentences import sentence_spans
 
-PLAIN, OURS = "hits in order", "ctxassembly"
-"""The systems compared: the hits one after the other, within the same budget, and the assembled context."""
+TEXT_SUFFIXES = (".txt", ".md", ".rst")
+CHUNK_CHARS = 1_000
+"""The length that a chunk has at most, if it isn't a single longer sentence."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Evaluate, print the table, and return the exit code."""
-    parser = _parser()
+    parser = argparse.ArgumentParser(
+        prog="python -m ctxassembly.evaluate",
+        description="Compare the hits of a search, one after the other, with the context assembled of them.",
+    )
+    parser.add_argument("questions", help="a JSONL file of questions and the evidence that answers them")
+    parser.add_argument("--store", required=True, type=Path, help="a folder of text files")
+    parser.add_argument("--model", help="a sentence-transformers model for hybrid search; without it, keywords alone")
+    parser.add_argument("--budget", type=int, default=8_000, help="tokens of a context (default: %(default)s)")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="write the report as a page, too")
     given = parser.parse_args(arguments)
     try:
         report = _evaluate(given)
@@ -36,42 +44,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     if given.html:
         report.to_html(given.html)
-    sys.stdout.write(f"{_as_json(report) if given.json else report}\n")
+    sys.stdout.write(f"{report}\n")
     return 1 if report.errors else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m ctxassembly.evaluate",
-        description="Compare the hits of a search, one after the other, with the context assembled of them.",
-    )
-    parser.add_argument("questions", help="a JSONL or CSV file of questions and the evidence that answers them")
-    parser.add_argument(
-        "--store", required=True, help="a folder of text and PDF files, or the URL of a database with a PostgresIndex"
-    )
-    parser.add_argument("--table", default="chunks", help="the table of the PostgresIndex (default: %(default)s)")
-    parser.add_argument("--language", default="simple", help="its text search configuration (default: %(default)s)")
-    parser.add_argument("--model", help="a sentence-transformers model for hybrid search; without it, keywords alone")
-    parser.add_argument("--budget", type=int, default=8_000, help="tokens of a context (default: %(default)s)")
-    parser.add_argument("--baseline", choices=(PLAIN, OURS), default=PLAIN, help="(default: %(default)s)")
-    parser.add_argument("--html", metavar="FILE", help="write the report as a page, too")
-    parser.add_argument("--json", action="store_true", help="print a JSON object for each question and system")
-    return parser
-
-
 def _evaluate(given: argparse.Namespace) -> EvaluationReport:
+    corpus = read_folder(given.store)
+    chunks = split_texts(corpus)
     model = _load_model(given.model) if given.model else None
-    if "://" in given.store:
-        index, corpus = _open_index(given.store, given.table, given.language), None
-    else:
-        corpus = read_folder(Path(given.store))
-        chunks = split_texts(corpus)
-        index = MemoryIndex(chunks, model.embed_documents([chunk.text for chunk in chunks]) if model else None)
+    index = MemoryIndex(chunks, model.embed_documents([chunk.text for chunk in chunks]) if model else None)
     systems = {
-        PLAIN: _system(index, model, AssemblyConfig(enabled=False, max_tokens=given.budget)),
-        OURS: _system(index, model, AssemblyConfig(max_tokens=given.budget)),
+        "hits in order": _system(index, model, AssemblyConfig(enabled=False, max_tokens=given.budget)),
+        "ctxassembly": _system(index, model, AssemblyConfig(max_tokens=given.budget)),
     }
-    return evaluate(given.questions, systems, corpus=corpus, baseline=given.baseline, budget=given.budget)
+    return evaluate(given.questions, systems, corpus=corpus)
 
 
 def _load_model(name: str) -> Any:
@@ -80,22 +66,7 @@ def _load_model(name: str) -> Any:
     return SentenceTransformerEmbeddings(name)
 
 
-def _open_index(url: str, table: str, language: str) -> Any:
-    """Return the index over a table that there is. No table is created."""
-    from ctxassembly.stores.postgres.index import PostgresIndex
-    from ctxassembly.stores.postgres.maintenance import open_maintenance
-    from ctxassembly.stores.postgres.migrate import make_server
-    from ctxassembly.stores.postgres.table import describe_table
-
-    with open_maintenance(make_server(url, 200, pickles_password=False), 10.0) as work:
-        info = describe_table(work.connection, "public", table)
-    dimensions = info.dimensions.get("embedding")
-    if not info.exists or dimensions is None:
-        raise InputError(f"table {table!r} isn't one that PostgresIndex.create made")
-    return PostgresIndex.create(url, table, dimensions=dimensions, language=language)
-
-
-def _system(index: Any, model: Any, config: AssemblyConfig) -> Callable[..., Context]:
+def _system(index: MemoryIndex, model: Any, config: AssemblyConfig) -> Callable[..., Context]:
     retrieval = RetrievalConfig(strategy="hybrid" if model else "keyword")
 
     def answer(question: str, filter: Any = None) -> Context:
@@ -105,46 +76,17 @@ def _system(index: Any, model: Any, config: AssemblyConfig) -> Callable[..., Con
     return answer
 
 
-def _as_json(report: EvaluationReport) -> str:
-    """Return the rows as JSONL, without the contexts."""
-    rows = (
-        {"question_id": row.question_id, "system": row.system, **row.measures}
-        | ({"error": row.error} if row.error else {})
-        for row in report.rows
-    )
-    return "\n".join(map(json.dumps, rows))
-
-
-TEXT_SUFFIXES = (".txt", ".md", ".rst")
-CHUNK_CHARS = 1_000
-"""The length that a chunk has at most, if it isn't a single longer sentence."""
-_PAGE_BREAK = "\n\n"
-
-
 def read_folder(folder: Path) -> dict[str, str]:
-    """Return the texts of all text and PDF files in `folder` and below, by their paths in it.
+    """Return the texts of all text files in `folder` and below, by their paths in it.
 
     Raises:
-        InputError: there is none, or a file can't be read.
+        InputError: there is none.
     """
-    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in (*TEXT_SUFFIXES, ".pdf"))
-    texts = {path.relative_to(folder).as_posix(): _read(path) for path in files}
+    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in TEXT_SUFFIXES)
+    texts = {path.relative_to(folder).as_posix(): path.read_text("utf-8", errors="replace") for path in files}
     if not any(text.strip() for text in texts.values()):
-        raise InputError(f"{folder} has no text: expected files that end in {', '.join((*TEXT_SUFFIXES, '.pdf'))}")
+        raise InputError(f"{folder} has no text: expected files that end in {', '.join(TEXT_SUFFIXES)}")
     return texts
-
-
-def _read(path: Path) -> str:
-    if path.suffix.lower() != ".pdf":
-        return path.read_text("utf-8", errors="replace")
-    try:
-        from pypdf import PdfReader
-    except ModuleNotFoundError as error:
-        raise InputError(f"{path.name}: reading PDF files needs pypdf: pip install pypdf") from error
-    try:
-        return _PAGE_BREAK.join(page.extract_text() for page in PdfReader(path).pages)
-    except Exception as error:  # pypdf raises errors of many types
-        raise InputError(f"{path.name} can't be read: {error}") from error
 
 
 def split_texts(texts: Mapping[str, str]) -> list[Chunk]:

@@ -1,27 +1,239 @@
-"""The documents that evidence is marked in, and the place of evidence and of results in them.
+"""Evidence and results as spans of documents, and the share of the evidence that a result has.
 
-A document that isn't in the corpus has no text: its offsets are compared as they are, white space included.
+Evidence counts by its place (document, start, end), or because the result has the same words from another place:
+corpora repeat themselves, and a reader doesn't care which copy it reads. For the latter, evidence is compared by
+sentence. Short sentences count by their place alone, since "Yes." is everywhere.
+
+Evidence is counted in the characters that say something: a dense offset doesn't count white space. Two spans with
+nothing but white space between them touch. A document that isn't in the corpus has no text: its offsets are compared as
+they are.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import pairwise
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ctxassembly.cached_property import cached_property
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import InputError
-from ctxassembly.evaluate.meter import Borders, DocumentSpan, Meter, comparable, without_blanks
 from ctxassembly.evaluate.questions import Evidence
 from ctxassembly.evaluate.systems import Piece, read_chunk
 from ctxassembly.safe_repr import safe_repr
+from ctxassembly.text.sentences import sentence_ends
 
 MAX_GAP_CHARS = 1_000_000
 """Characters between two chunks from which a document isn't put together: an offset is wrong, or chunks are missing."""
 _LOOSE = "\0"
 """The beginning of the id of a text without a place in a document."""
+
+_STRAIGHT = str.maketrans("“”„«»‘’‚", '"""""\'\'\'')
+
+
+class DocumentSpan(NamedTuple):
+    """The characters `[start:end]` of a document."""
+
+    document_id: str
+    start: int
+    end: int
+
+
+class Dense:
+    """Texts without white space, by document id; each is computed once, on first use.
+
+    A document without a text keeps its offsets, and has no words.
+    """
+
+    def __init__(self, texts: Mapping[str, str], parent: Dense | None = None) -> None:
+        """`parent` has the documents that `texts` hasn't."""
+        self._texts, self._parent = texts, parent
+        self._made: dict[str, tuple[str, NDArray[np.int32]]] = {}
+
+    def span(self, span: DocumentSpan) -> DocumentSpan:
+        """Return the same characters by dense offsets."""
+        if not self.has(span.document_id):
+            return span
+        before = self.of(span.document_id)[1]
+        return DocumentSpan(span.document_id, int(before[span.start]), int(before[span.end]))
+
+    def text(self, dense: DocumentSpan) -> str:
+        """Return the text at dense offsets."""
+        return self.of(dense.document_id)[0][dense.start : dense.end] if self.has(dense.document_id) else ""
+
+    def has(self, document_id: str) -> bool:
+        """Return True if the document has a text."""
+        return document_id in self._texts or (self._parent is not None and self._parent.has(document_id))
+
+    def of(self, document_id: str) -> tuple[str, NDArray[np.int32]]:
+        """Return a document without white space, and for each offset the number of such characters before it."""
+        if self._parent and document_id not in self._texts:
+            return self._parent.of(document_id)
+        if document_id not in self._made:
+            text = self._texts[document_id]
+            before = np.zeros(len(text) + 1, dtype=np.int32)
+            np.cumsum(~np.fromiter(map(str.isspace, text), bool, len(text)), out=before[1:])
+            self._made[document_id] = without_blanks(text), before
+        return self._made[document_id]
+
+
+def without_blanks(text: str) -> str:
+    """Return `text` without white space."""
+    return "".join(text.split())
+
+
+def comparable(text: str) -> str:
+    """Return `text` as quotations are compared: without white space, in lower case, with straight quotation marks.
+
+    Each character has the place that it has in `without_blanks(text)`.
+
+    >>> comparable("\u201cDRINK water\u201d")
+    '"drinkwater"'
+    """
+    text = without_blanks(text).translate(_STRAIGHT)
+    return lowered if len(lowered := text.lower()) == len(text) else text
+
+
+def union(spans: Iterable[DocumentSpan]) -> list[DocumentSpan]:
+    """Return the same characters as ascending spans that don't touch."""
+    merged: list[DocumentSpan] = []
+    for span in sorted(spans):
+        if merged and merged[-1].document_id == span.document_id and span.start <= merged[-1].end:
+            merged[-1] = DocumentSpan(span.document_id, merged[-1].start, max(merged[-1].end, span.end))
+        elif span.start < span.end:
+            merged.append(span)
+    return merged
+
+
+def overlap(some: Iterable[DocumentSpan], others: Iterable[DocumentSpan]) -> list[DocumentSpan]:
+    """Return the characters in both. Each argument is ascending and without overlaps."""
+    by_document: dict[str, list[DocumentSpan]] = {}
+    for span in others:
+        by_document.setdefault(span.document_id, []).append(span)
+    both = (
+        DocumentSpan(one.document_id, max(one.start, other.start), min(one.end, other.end))
+        for one in some
+        for other in by_document.get(one.document_id, ())
+    )
+    return [span for span in both if span.start < span.end]
+
+
+def size(spans: Iterable[DocumentSpan]) -> int:
+    """Return the number of characters of all `spans`."""
+    return sum(span.end - span.start for span in spans)
+
+
+LEAST_ELSEWHERE = 20
+"""Characters from which a sentence of the evidence counts from another place."""
+BOUNDARY = "\0"
+"""Between two runs: nothing is found across it."""
+
+
+class Meter:
+    """Measures contexts over documents. A context is given by its runs: the source characters that it has, in order."""
+
+    def __init__(self, texts: Mapping[str, str], parent: Meter | None = None) -> None:
+        """`texts` are the documents by id; `parent` has those that `texts` hasn't."""
+        self._texts, self._parent = texts, parent
+        self.dense: Dense = Dense(texts, parent.dense if parent else None)
+
+    def text(self, span: DocumentSpan) -> str:
+        """Return the text of `span`; empty for a document without a text."""
+        if self._parent and span.document_id not in self._texts:
+            return self._parent.text(span)
+        return self._texts.get(span.document_id, "")[span.start : span.end]
+
+    def recall(self, evidence: Sequence[DocumentSpan], runs: Sequence[DocumentSpan], least: int | None = None) -> float:
+        """Return the share of the characters of `evidence` that `runs` have, without white space.
+
+        Sentences of at least `least` characters count from another place, too; None means `LEAST_ELSEWHERE`.
+        """
+        found = self.found(evidence, [self.dense.span(run) for run in runs], least)
+        return size(found) / size(self._evidence(evidence))
+
+    def evidence_end(
+        self,
+        evidence: Sequence[DocumentSpan],
+        runs: Sequence[DocumentSpan],
+        text: str,
+        least: int | None = None,
+    ) -> int | None:
+        """Return the number of characters of `text` up to the end of the last evidence; None if some is missing."""
+        total = size(self.found(evidence, [self.dense.span(run) for run in runs], least))
+        if total < size(self._evidence(evidence)):
+            return None
+
+        def has_all(chars: int) -> bool:
+            return size(self.found(evidence, [self.dense.span(run) for run in _first(runs, chars)], least)) == total
+
+        length = sum(run.end - run.start for run in runs)
+        read = _first(runs, bisect_left(range(length + 1), True, key=has_all))
+        end = 0
+        for run in read:
+            piece = self.text(run).strip()
+            at = text.find(piece, end)
+            end = max(end, (text.find(piece) if at < 0 else at) + len(piece))
+        return end
+
+    def found(
+        self, evidence: Sequence[DocumentSpan], runs: Sequence[DocumentSpan], least: int | None = None
+    ) -> list[DocumentSpan]:
+        """Return the evidence that the dense `runs` have: dense, ascending spans that don't touch."""
+        wanted = self._evidence(evidence)
+        found = overlap(wanted, union(runs))
+        if size(found) == size(wanted):
+            return found
+        text = BOUNDARY.join(self.dense.text(run) for run in _joined(runs))
+        elsewhere = [
+            sentence
+            for sentence in self.sentences(evidence, least)
+            if size(overlap([sentence], found)) < sentence.end - sentence.start and self.dense.text(sentence) in text
+        ]
+        return union((*found, *elsewhere))
+
+    def sentences(self, evidence: Sequence[DocumentSpan], least: int | None = None) -> list[DocumentSpan]:
+        """Return the sentences of `evidence` that count from another place, too; dense."""
+        found = []
+        for span in evidence:
+            text = self.text(span)
+            edges = (0, *sentence_ends(text), len(text))
+            found += [
+                self.dense.span(DocumentSpan(span.document_id, span.start + first, span.start + last))
+                for first, last in pairwise(edges)
+            ]
+        least = LEAST_ELSEWHERE if least is None else least
+        return [sentence for sentence in found if sentence.end - sentence.start >= least]
+
+    def _evidence(self, evidence: Sequence[DocumentSpan]) -> list[DocumentSpan]:
+        return union(self.dense.span(span) for span in evidence)
+
+
+def _first(runs: Sequence[DocumentSpan], chars: int) -> list[DocumentSpan]:
+    """Return the first `chars` characters of `runs`."""
+    found: list[DocumentSpan] = []
+    for run in runs:
+        if chars <= 0:
+            break
+        found.append(run._replace(end=min(run.end, run.start + chars)))
+        chars -= run.end - run.start
+    return found
+
+
+def _joined(runs: Sequence[DocumentSpan]) -> list[DocumentSpan]:
+    """Return dense runs with those put together that continue each other."""
+    joined: list[DocumentSpan] = []
+    for run in runs:
+        if joined and joined[-1].document_id == run.document_id and joined[-1].end == run.start:
+            joined[-1] = DocumentSpan(run.document_id, joined[-1].start, run.end)
+        else:
+            joined.append(run)
+    return joined
 
 
 @dataclass(frozen=True)
@@ -50,11 +262,6 @@ class Corpus:
         return cls(restored(slices), {chunk.id: chunk for chunk in chunks})
 
     @cached_property
-    def without_text(self) -> set[str]:
-        """The documents whose chunks have no offsets, or offsets that contradict each other."""
-        return {chunk.document_id for chunk in self.chunks.values()} - self.texts.keys()
-
-    @cached_property
     def comparable_text(self) -> Callable[[str], str]:
         """A function from a document's id to its text as quotations are compared with it, see `comparable`."""
         return cache(lambda document_id: comparable(self.meter.dense.of(document_id)[0]))
@@ -68,11 +275,6 @@ class Corpus:
     def meter(self) -> Meter:
         """The measures over the documents."""
         return Meter(self.texts)
-
-    @cached_property
-    def borders(self) -> Borders:
-        """The borders of sentences and lines in the documents."""
-        return Borders(self.texts)
 
 
 def _blanks(length: int) -> str:
@@ -88,8 +290,11 @@ def restored(slices: Iterable[tuple[str, int, str]]) -> dict[str, str]:
     >>> restored([("a", 0, "Drink"), ("a", 6, "water."), ("b", 0, "x"), ("b", 0, "y")])
     {'a': 'Drink water.'}
     """
+    documents: dict[str, list[tuple[int, str]]] = {}
+    for document_id, start, part in slices:
+        documents.setdefault(document_id, []).append((start, part))
     texts = {}
-    for document_id, parts in _by_document(slices).items():
+    for document_id, parts in documents.items():
         text = ""
         for start, part in sorted(parts):
             gap = max(start - len(text), 0)
@@ -101,37 +306,19 @@ def restored(slices: Iterable[tuple[str, int, str]]) -> dict[str, str]:
     return texts
 
 
-def _by_document(slices: Iterable[tuple[str, int, str]]) -> dict[str, list[tuple[int, str]]]:
-    documents: dict[str, list[tuple[int, str]]] = {}
-    for document_id, start, text in slices:
-        documents.setdefault(document_id, []).append((start, text))
-    return documents
-
-
-def _agree(parts: Iterable[tuple[int, str]]) -> bool:
-    """Return True if slices (start, text) of a document don't contradict each other where they overlap."""
-    begin, longest = 0, ""
-    for start, part in sorted(parts):
-        if longest[start - begin : start - begin + len(part)] != part[: max(begin + len(longest) - start, 0)]:
-            return False
-        if start + len(part) > begin + len(longest):
-            begin, longest = start, part
-    return True
-
-
 class Located(NamedTuple):
     """The evidence of a question and the pieces of a result as spans of the documents of one meter."""
 
     meter: Meter
     evidence: list[DocumentSpan]
-    runs: list[DocumentSpan]
-    """The text of each piece, in reading order: in a document of the corpus, else a text of its own."""
-    places: list[DocumentSpan]
-    """The place of each piece: the same, or its offsets in a document that isn't in the corpus."""
-    marks: list[DocumentSpan]
-    """Runs and places, with a mark of each chunk and document where evidence is marked by their ids alone."""
-    is_placed: bool
-    """True if all runs are in documents of the corpus."""
+    pieces: list[tuple[DocumentSpan, ...]]
+    """The places of each piece, in reading order: in a document of the corpus, else a text of its own; its offsets in a
+    document that isn't in the corpus; and its chunk and document where evidence is marked by their ids alone."""
+
+    @property
+    def runs(self) -> list[DocumentSpan]:
+        """All places of all pieces."""
+        return [span for spans in self.pieces for span in spans]
 
 
 def locate(evidence: Sequence[Evidence], pieces: Sequence[Piece], corpus: Corpus) -> Located:
@@ -139,21 +326,13 @@ def locate(evidence: Sequence[Evidence], pieces: Sequence[Piece], corpus: Corpus
     texts: dict[str, str] = {}
     wanted = [_evidence_span(one, pieces, corpus, texts) for one in evidence]
     marked = {span.document_id for span in wanted if span.document_id.startswith(_LOOSE)}
-    outside = [(one.document_id, one.start, one.text) for one in pieces if one.document_id and one.start is not None]
-    unknown = _by_document(each for each in outside if each[0] not in corpus.texts)
-    known_offsets = {document_id for document_id, parts in unknown.items() if _agree(parts)}
-    runs: list[DocumentSpan] = []
-    places: list[DocumentSpan] = []
-    marks: list[DocumentSpan] = []
+    places = []
     for piece in pieces:
         run = place = _corpus_span(piece, corpus) or _loose(f"{_LOOSE}text {piece.text}", piece.text, texts)
-        if piece.document_id in known_offsets and piece.start is not None:
+        if piece.document_id and piece.start is not None and piece.document_id not in corpus.texts:
             place = DocumentSpan(piece.document_id, piece.start, piece.start + len(piece.text))
-        runs.append(run)
-        places.append(place)
-        marks += dict.fromkeys((run, place, *_id_marks(piece, marked, texts)))  # each place once
-    is_placed = all(run.document_id in corpus.texts for run in runs)
-    return Located(Meter(texts, corpus.meter), wanted, runs, places, marks, is_placed)
+        places.append(tuple(dict.fromkeys((run, place, *_id_marks(piece, marked, texts)))))
+    return Located(Meter(texts, corpus.meter), wanted, places)
 
 
 def _id_marks(piece: Piece, marked: Container[str], texts: Mapping[str, str]) -> Iterator[DocumentSpan]:
@@ -242,10 +421,11 @@ def is_in_corpus(evidence: Evidence, corpus: Corpus) -> bool:
         return True
     if evidence.quotation is not None:
         words = comparable(evidence.quotation)
-        loose = (chunk.text for chunk in corpus.chunks.values() if chunk.document_id in corpus.without_text)
-        in_chunk = any(words in comparable(text) for text in loose)
+        in_chunk = any(words in comparable(chunk.text) for chunk in corpus.chunks.values())
         return in_chunk or corpus.find_quotation(evidence) is not None
     if evidence.chunk_id is not None:
         return not corpus.chunks or evidence.chunk_id in corpus.chunks
     text = corpus.texts.get(evidence.document_id or "")
-    return evidence.document_id in corpus.without_text if text is None else len(text) >= (evidence.end or 0)
+    if text is not None:
+        return len(text) >= (evidence.end or 0)
+    return any(chunk.document_id == evidence.document_id for chunk in corpus.chunks.values())

@@ -7,17 +7,18 @@ report has the id and nothing else, and no run widens the filter.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ctxassembly.config.assembly import DEFAULT_MIN_RELEVANCE, AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
-from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.retrieval import Channel
-from ctxassembly.errors import ConfigError
+from ctxassembly.context import Context
+from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
+from ctxassembly.data.retrieval import Retrieved
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.evaluate.corpus import Corpus, is_in_corpus
 from ctxassembly.evaluate.losses import (
     LAYERS,
@@ -25,17 +26,18 @@ from ctxassembly.evaluate.losses import (
     Loss,
     furthest,
     holders_of,
-    is_cited,
     loss_in_assembly,
     loss_in_retrieval,
     loss_of_split,
+    parts_of,
     share_read,
 )
-from ctxassembly.evaluate.meter import comparable
-from ctxassembly.evaluate.pipeline import Found, Pipeline, Run, Settings
 from ctxassembly.evaluate.questions import Evidence, LabeledQuestion, read_questions
-from ctxassembly.protocols import EmbedQuery, Index, Reranker, SearchFunction, Store
-from ctxassembly.retrieval.taxonomy import Taxonomy
+from ctxassembly.evaluate.systems import as_system, hits_of
+from ctxassembly.protocols import Index, Store
+from ctxassembly.retrieval.search import Question
+from ctxassembly.runtime.assemble import assemble, restricted_store
+from ctxassembly.runtime.retrieve import explain, retrieve
 from ctxassembly.safe_repr import pluralize
 
 MAX_TEXT_CHARS = 80
@@ -70,7 +72,7 @@ class Diagnosis:
     question: LabeledQuestion
     evidence: Evidence
     layer: Layer | None
-    """The layer that lost it; None if the context has it, and the answer, if there is one, cites it."""
+    """The layer that lost it; None if the context has it."""
     chunk_id: str | None
     """The chunk that got furthest of those that have it. None if there is none."""
     reason: str
@@ -78,7 +80,7 @@ class Diagnosis:
     remedies: tuple[Remedy, ...] = ()
     """The settings that were tried."""
     advice: str | None = None
-    """What can't be tried here: a change of the documents, of the filter or of the prompt."""
+    """What can't be tried here: a change of the documents or of the filter."""
 
     @property
     def description(self) -> str:
@@ -168,26 +170,6 @@ class DiagnosisReport:
         examples = [next(str(row) for row in self.lost if row.layer == layer) for layer in self.counts]
         return "\n".join([head, *([*lines, "", *examples] if self.lost else [])])
 
-    def to_pandas(self) -> Any:
-        """Return a pandas DataFrame with a row for each piece of evidence."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            [
-                {
-                    "question_id": row.question.id,
-                    "question": row.question.text,
-                    "evidence": row.description,
-                    "layer": row.layer,
-                    "chunk_id": row.chunk_id,
-                    "reason": row.reason,
-                    "kept_by": [remedy.setting for remedy in row.remedies if remedy.keeps],
-                    "advice": row.advice,
-                }
-                for row in self.rows
-            ]
-        )
-
     def to_html(self) -> str:
         """Return a page with the table of the layers and all losses."""
         from ctxassembly.views.html import wrap_page
@@ -216,33 +198,28 @@ def _shorten(text: str) -> str:
 
 ADVICE: Mapping[Layer, str] = {
     "not in the corpus": "add the document, or check the reader: tables and scans lose text",
-    "stale": "index the document again",
     "split apart": "split into larger chunks or with more overlap",
     "filtered": "the filter is never widened here; check the filter and the metadata of the chunk",
     "not found": "the question has other words: try a better embedder, a rewritten question, or `enrich`",
-    "not cited": "ask for a citation of each claim, or check the answer",
 }
 """What would help and can't be tried by changing a setting."""
 READ_SHARE = 0.999
 """The share of a piece of evidence from which it counts as read. Below 1 for rounding alone."""
 MAX_HOLDERS = 5
 """Most chunks with the evidence that are each looked up, those first that passed most steps."""
+_BY_WORDS = RetrievalConfig(strategy="keyword", limit=20, rescue="off")
+"""The search for chunks with the words of a quotation."""
 
 
 def diagnose(
     questions: Any,
     *,
     index: Index | None = None,
-    embed: EmbedQuery | None = None,
     retrieval: RetrievalConfig | None = None,
     assembly: AssemblyConfig | None = None,
     retriever: Any = None,
     store: Store | None = None,
-    taxonomy: Taxonomy | None = None,
-    channels: Mapping[Channel, SearchFunction] | None = None,
-    rerankers: Sequence[Reranker] = (),
-    answers: Mapping[str, str] | None = None,
-    corpus: Any = None,
+    **options: Any,
 ) -> DiagnosisReport:
     """Return what became of each piece of evidence of `questions`, and what would have kept those that were lost.
 
@@ -261,201 +238,179 @@ def diagnose(
     Args:
         questions: whatever `read_questions` reads. The `filter` of a question holds in every search.
         index: the index that `retrieve` searches. It is the store of neighbors, too.
-        embed: as for `retrieve`, and so are `taxonomy`, `channels` and `rerankers`.
         retrieval: the settings of `retrieve`; None means the defaults.
         assembly: the settings of `assemble`; None means the defaults.
-        retriever: in place of `index`, a function from a question to hits or a retriever of LangChain or LlamaIndex.
-            What happens before its hits can't be seen and is "not found"; with `store` or `corpus` it is known,
-            besides, whether the documents have the evidence. If it returns a `Context`, that is examined, and nothing
-            is tried.
+        retriever: in place of `index`, a function from a question to hits, or a retriever of LangChain or LlamaIndex.
+            What happens before its hits can't be seen and is "not found".
         store: the store of neighbors, if it isn't `index`.
-        taxonomy: see `embed`.
-        channels: see `embed`.
-        rerankers: see `embed`.
-        answers: answers by the text or the id of their question, to check which evidence they cite.
-        corpus: the documents as they are now, as for `evaluate`, to find chunks of older texts.
+        options: further arguments of `retrieve`: `embed`, `taxonomy`, `channels`, `rerankers`.
 
     Raises:
         InputError: there is neither an index nor a retriever, or both; or a question with a filter can't be searched
             under it.
     """
-    system = Pipeline(index, embed, retriever, store, taxonomy, channels, rerankers)
-    current = Settings(retrieval or RetrievalConfig(), assembly or AssemblyConfig())
-    documents = Corpus.of(corpus)
+    if (index is None) == (retriever is None):
+        raise InputError("give an index, or a retriever in its place")
+    store = index if store is None and hasattr(index, "fetch") else store  # type: ignore[assignment]
+    current = _Settings(retrieval or RetrievalConfig(), assembly or AssemblyConfig())
     rows: list[Diagnosis] = []
     unmarked = 0
     for question in read_questions(questions):
         unmarked += not question.evidence
-        answer = (answers or {}).get(question.id, (answers or {}).get(question.text))
-        rows += _Examination(system, question, current, answer, documents).rows()
+        visible = restricted_store(store, question.filter)
+        examination = _Examination(question, current, index, retriever, store, visible, options)
+        rows += (examination.row(evidence) for evidence in question.evidence)
     return DiagnosisReport(tuple(rows), unmarked)
+
+
+class _Settings(NamedTuple):
+    """The settings of a run, with a name for what differs from the caller's."""
+
+    retrieval: RetrievalConfig
+    assembly: AssemblyConfig
+    name: str = ""
+
+
+class _Run(NamedTuple):
+    """The question under some settings."""
+
+    found: Retrieved | Sequence[Hit]
+    hits: Sequence[Hit]
+    context: Context
 
 
 @dataclass(frozen=True)
 class _Examination:
     """The search for the evidence of one question."""
 
-    system: Pipeline
     question: LabeledQuestion
-    current: Settings
-    answer: str | None
-    corpus: Corpus
-    runs: dict[str, Run] = field(default_factory=dict)
-    """By the names of their settings."""
-    searches: dict[tuple[RetrievalConfig, bool], Found] = field(default_factory=dict)
-    """By the settings that they depend on."""
+    current: _Settings
+    index: Any
+    retriever: Any
+    store: Any
+    visible: Any
+    """The store under the filter of the question."""
+    options: Mapping[str, Any]
+    searches: dict[RetrievalConfig, Retrieved | Sequence[Hit]] = field(default_factory=dict)
 
-    def rows(self) -> Iterator[Diagnosis]:
-        """Yield a row for each piece of evidence."""
-        for evidence in self.question.evidence:
-            run = self.run(self.current)
-            shown = [piece.candidate.chunk for one in run.context.passages for piece in one.pieces]
-            if self._is_stale(evidence, shown):
-                yield self._lost(evidence, run, _stale_span(evidence))
-            elif not self._is_read(evidence, run):
-                yield self._lost(evidence, run, self.find_loss(evidence, run))
-            elif self.answer is not None and not is_cited(evidence, run.context, self.corpus, self.answer):
-                loss = Loss("not cited", None, "it is in the context; no label of the answer has it")
-                yield self._lost(evidence, run, loss)
-            else:
-                yield Diagnosis(self.question, evidence, None, None, "it is in the context")
-
-    def _is_read(self, evidence: Evidence, run: Run) -> bool:
-        return share_read(evidence, run.context, self.corpus) >= READ_SHARE
-
-    def _is_stale(self, evidence: Evidence, chunks: Sequence[Chunk]) -> bool:
-        """Return True if chunks have the characters of a span, and the present text of its document is another one."""
-        source = self.corpus.texts.get(evidence.document_id or "")
-        holders = holders_of(evidence, chunks)
-        if source is None or evidence.start is None or not holders:
-            return False
-        wanted = comparable(source[evidence.start : evidence.end])
-        return not any(wanted and wanted in comparable(chunk.text) for chunk in holders)
-
-    def run(self, settings: Settings) -> Run:
-        """Return the run under `settings`. Each is made once, and so is each search."""
-        if settings.name not in self.runs:
-            search = settings.retrieval, settings.reranks
-            if search not in self.searches:
-                self.searches[search] = self.system.search(self.question, settings)
-            self.runs[settings.name] = self.system.assemble(self.question, self.searches[search], settings)
-        return self.runs[settings.name]
-
-    def _lost(self, evidence: Evidence, run: Run, loss: Loss) -> Diagnosis:
+    def row(self, evidence: Evidence) -> Diagnosis:
+        """Return what became of `evidence`."""
+        run = self.run(self.current)
+        if self.is_read(evidence, run):
+            return Diagnosis(self.question, evidence, None, None, "it is in the context")
+        loss = self.find_loss(evidence, run)
         # Without an index the settings of retrieval have no effect, and what is lost before the hits stays lost.
-        tried: Iterable[Settings] = ()
-        if not (run.is_given or (self.system.index is None and loss.layer == "not found")):
-            tried = settings_to_try(loss.layer, self.current, self.system)
-        remedies = tuple(Remedy(one.name, self._is_read(evidence, self.run(one))) for one in tried)
+        can_try = self.index is not None or loss.layer != "not found"
+        tried = _settings_to_try(loss.layer, self.current, can_embed="embed" in self.options) if can_try else ()
+        remedies = tuple(Remedy(one.name, self.is_read(evidence, self.run(one))) for one in tried)
         return Diagnosis(self.question, evidence, *loss, remedies, ADVICE.get(loss.layer))
 
-    def find_loss(self, evidence: Evidence, run: Run) -> Loss:
+    def run(self, settings: _Settings) -> _Run:
+        """Return the run under `settings`. Each search is made once."""
+        if settings.retrieval not in self.searches:
+            self.searches[settings.retrieval] = self._search(settings.retrieval)
+        found = self.searches[settings.retrieval]
+        hits = found.hits if isinstance(found, Retrieved) else found
+        return _Run(found, hits, assemble(hits, settings.assembly, query=self.question.text, store=self.visible))
+
+    def _search(self, config: RetrievalConfig) -> Retrieved | Sequence[Hit]:
+        if self.retriever is not None:
+            found = as_system("retriever", self.retriever)(self.question)
+            return found if isinstance(found, Retrieved) else hits_of(found)
+        return retrieve(self._asked(self.question.text), config, index=self.index, **self.options)
+
+    def _asked(self, text: str) -> Question:
+        return Question(text, filter=self.question.filter)
+
+    def is_read(self, evidence: Evidence, run: _Run) -> bool:
+        """Return True if the context has the evidence. Blanks between chunks don't count."""
+        shown = (piece.candidate.chunk for one in run.context.passages for piece in one.pieces)
+        corpus = Corpus.of({chunk.identity: chunk for chunk in shown}.values())
+        known = corpus if evidence.quotation is None and is_in_corpus(evidence, corpus) else Corpus()
+        return share_read(evidence, run.context, known) >= READ_SHARE
+
+    def find_loss(self, evidence: Evidence, run: _Run) -> Loss:
         """Return where the evidence, which isn't in the context, was lost."""
         hits = [hit.chunk for hit in run.hits]
-        found = (*hits, *self.system.find_chunks(self.question, evidence))
-        known = list({chunk.identity: chunk for chunk in found}.values())
-        if self._is_stale(evidence, known):
-            return _stale_span(evidence)
+        known = list({chunk.identity: chunk for chunk in (*hits, *self._find_chunks(evidence))}.values())
         if in_hits := furthest(loss_in_assembly(chunk, run.context) for chunk in holders_of(evidence, hits)):
             return in_hits
-        if self.system.index is None:
-            known += self.corpus.chunks.values()
-        steps = run.retrieved.trace.steps if run.retrieved else ()
+        steps = run.found.trace.steps if isinstance(run.found, Retrieved) else ()
         holders = sorted(holders_of(evidence, known), key=lambda chunk: -sum(chunk.id in step.ids for step in steps))
         if in_retrieval := furthest(self._loss_of_chunk(chunk, run) for chunk in holders[:MAX_HOLDERS]):
             return in_retrieval
         if split := loss_of_split(evidence, known, partial(self._loss_of_part, run)):
             return split
-        if self.system.index is None:
-            return self._loss_before_hits(evidence, known)
-        if hidden := self.system.hidden_holder(self.question, evidence, known):
+        if self.index is None:
+            return Loss("not found", None, "no hit of the retriever has it")
+        if hidden := self._hidden_holder(evidence, known):
             return Loss("filtered", hidden, "the filter excludes it")
         expect = evidence.quotation or evidence.chunk_id
         if expect and evidence.document_id is None:  # of a named document all chunks are known
-            loss = loss_in_retrieval(self.system.explain(self.question, expect, self.current))
+            loss = self._loss_in_search(expect)
             if loss.layer != "not in the corpus":
                 return loss
-        return self._loss_outside(evidence, known)
+        if evidence.start is not None and known and all(chunk.start is None for chunk in known):
+            reason = f"the chunks of {evidence.document_id} have no offsets: mark quotations instead"
+            return Loss("not in the corpus", None, reason)
+        return Loss("not in the corpus", None, "no chunk has it, whole or in parts")
 
-    def _loss_before_hits(self, evidence: Evidence, known: Sequence[Chunk]) -> Loss:
-        """Return the loss where only the hits of a retriever can be seen, and no known chunk has the evidence."""
-        if not is_in_corpus(evidence, self.corpus):
-            return Loss("not in the corpus", None, "the documents don't have it")
-        if evidence.document_id is None or self.system.store is None:
-            return Loss("not found", None, "no hit of the retriever has it")
-        return self._loss_outside(evidence, known)
+    def _find_chunks(self, evidence: Evidence) -> list[Chunk]:
+        """Return the chunks that the filter allows of the documents that may have the evidence."""
+        found: list[Chunk] = []
+        document_ids = [evidence.document_id] if evidence.document_id is not None else []
+        if evidence.quotation is not None and self.index is not None:
+            found = [one.chunk for one in retrieve(self._asked(evidence.quotation), _BY_WORDS, index=self.index).chunks]
+            document_ids = document_ids or [chunk.lookup_id for chunk in found]
+        refs = [ChunkRef(document_id) for document_id in dict.fromkeys(document_ids)]
+        if not refs and evidence.chunk_id is not None:
+            refs = [ChunkRef("", chunk_id=evidence.chunk_id)]
+        return [*found, *(self.visible.fetch(refs) if self.visible is not None and refs else ())]
 
-    def _loss_of_chunk(self, chunk: Chunk, run: Run) -> Loss:
+    def _hidden_holder(self, evidence: Evidence, visible: Sequence[Chunk]) -> str | None:
+        """Return the id of a chunk with evidence that isn't among the `visible` ones; None if there is none."""
+        if self.question.filter is None or evidence.document_id is None or self.store is None:
+            return None
+        chunks = self.store.fetch([ChunkRef(evidence.document_id)])
+        ids = [chunk.id for chunk in holders_of(evidence, chunks) or (one for one, _ in parts_of(evidence, chunks))]
+        known = {chunk.id for chunk in visible}
+        return next((id_ for id_ in ids if id_ not in known), None)
+
+    def _loss_of_chunk(self, chunk: Chunk, run: _Run) -> Loss:
         """Return the loss of a chunk that isn't a hit."""
-        if self.system.index is None:
+        if not isinstance(run.found, Retrieved):
             return Loss("not found", chunk.id, "the retriever didn't return it")
-        trace = run.retrieved and run.retrieved.explain(chunk.id)
+        trace = run.found.explain(chunk.id)
         # By its text, a chunk outside the best 1,000 is found as well.
-        expect = chunk.id if trace and trace.lost_at != "search" else chunk.text
-        explanation = self.system.explain(self.question, expect, self.current)
-        return loss_in_retrieval(explanation)._replace(chunk_id=chunk.id)
+        loss = self._loss_in_search(chunk.id if trace.lost_at != "search" else chunk.text)
+        return loss._replace(chunk_id=chunk.id)
 
-    def _loss_of_part(self, run: Run, chunk: Chunk, part: Evidence) -> Loss | None:
+    def _loss_in_search(self, expect: str) -> Loss:
+        """Return what became of the chunk with the id or the text `expect`."""
+        asked = self._asked(self.question.text)
+        return loss_in_retrieval(explain(asked, expect, self.current.retrieval, index=self.index, **self.options))
+
+    def _loss_of_part(self, run: _Run, chunk: Chunk, part: Evidence) -> Loss | None:
         """Return the loss of a part of split evidence, None if the context has it."""
-        if self._is_read(part, run):
+        if self.is_read(part, run):
             return None
         if any(hit.chunk.id == chunk.id for hit in run.hits):
             return loss_in_assembly(chunk, run.context)
         return self._loss_of_chunk(chunk, run)
 
-    def _loss_outside(self, evidence: Evidence, known: Sequence[Chunk]) -> Loss:
-        """Return the loss of evidence that no chunk has, alone or with others."""
-        document_id = evidence.document_id
-        if document_id is not None and self.system.visible_store(self.question) is None and not known:
-            return Loss("not found", None, f"the index can't list the chunks of {document_id}")
-        if evidence.quotation is not None:
-            wanted, texts = comparable(evidence.quotation), self.corpus.texts
-            candidates = texts if document_id is None else {document_id: texts.get(document_id, "")}
-            named = [name for name, text in candidates.items() if wanted in comparable(text)]
-            indexed = {chunk.document_id for chunk in known}
-            if stale := [name for name in named if name in indexed or (document_id is not None and known)]:
-                return Loss("stale", None, f"{stale[0]} has it, and no chunk of {stale[0]} does")
-        if document_id is not None and any(chunk.document_id == document_id for chunk in known):
-            reason = f"no chunk of {document_id} has it"
-            if evidence.start is not None and all(chunk.start is None for chunk in known):
-                reason = f"the chunks of {document_id} have no offsets: mark quotations instead"
-            return Loss("not in the corpus", None, reason)
-        return Loss("not in the corpus", None, "no chunk has it, whole or in parts")
 
-
-def _stale_span(evidence: Evidence) -> Loss:
-    return Loss("stale", None, f"{evidence.document_id} has another text there now")
-
-
-Changes = Mapping[Layer, Sequence[Mapping[str, Any]]]
-"""The changes of settings to try for each layer, the most likely first."""
-
-
-def settings_to_try(layer: Layer, current: Settings, system: Pipeline) -> Iterator[Settings]:
+def _settings_to_try(layer: Layer, current: _Settings, *, can_embed: bool) -> Iterator[_Settings]:
     """Yield the settings that might keep evidence which `layer` lost, each with one change of `current`."""
     retrieval, assembly = current.retrieval, current.assembly
-    if layer in ("not found", "ranked out", "reranked away") and system.rerankers:
-        yield replace(current, reranks=False, name="no reranker")
-    parts: tuple[tuple[str, Any, Changes], ...] = (
-        ("retrieval", retrieval, _retrieval_changes(retrieval, can_embed=system.embed is not None)),
-        ("assembly", assembly, _assembly_changes(assembly)),
-    )
-    for part, config, changes_by_layer in parts:
-        for changes in changes_by_layer.get(layer, ()):
-            name = ", ".join(f"{key}={value!r}" for key, value in changes.items() if getattr(config, key) != value)
-            with suppress(ConfigError):  # the change contradicts the other settings
-                if name:
-                    yield replace(current, **{part: replace(config, **changes), "name": name})
-
-
-def _retrieval_changes(config: RetrievalConfig, *, can_embed: bool) -> Changes:
-    wider = {"limit": 2 * config.limit}
-    search: list[Mapping[str, Any]] = [wider, {"candidates": 4 * config.candidates_per_channel}]
-    if config.strategy == "hybrid":
+    wider = {"limit": 2 * retrieval.limit}
+    search: list[dict[str, Any]] = [wider, {"candidates": 4 * retrieval.candidates_per_channel}]
+    if retrieval.strategy == "hybrid":
         search += ({"keyword_weight": 0.3}, {"keyword_weight": 0.9})
     elif can_embed:
         search.append({"strategy": "hybrid"})
-    return {
+    roomier = {"max_tokens": 2 * assembly.token_limit}
+    filled = {"fill": True, "min_relevance": DEFAULT_MIN_RELEVANCE}
+    of_retrieval: dict[Layer, list[dict[str, Any]]] = {
         "split apart": [wider],
         "not found": search,
         "not fused": [{"min_similarity": None}],
@@ -463,17 +418,15 @@ def _retrieval_changes(config: RetrievalConfig, *, can_embed: bool) -> Changes:
         "ranked out": search,
         "refused": [{"min_evidence": None}],
     }
-
-
-def _assembly_changes(config: AssemblyConfig) -> Changes:
-    roomier = {"max_tokens": 2 * config.token_limit}
-    filled = {"fill": True, "min_relevance": DEFAULT_MIN_RELEVANCE}
-    return {
+    of_assembly: dict[Layer, list[dict[str, Any]]] = {
         "split apart": [{"window": 3}, {"candidate_window": 8}, roomier, filled],
         "deduplicated": [{"dedup": "exact"}, {"dedup_sentences": False}, {"dedup": "none"}],
-        "not relevant enough": [
-            {"min_relevance": config.min_relevance / 2},
-            filled,
-        ],
+        "not relevant enough": [{"min_relevance": assembly.min_relevance / 2}, filled],
         "over budget": [{"max_characters": None}, {"granularity": "auto"}, roomier],
     }
+    for part, config, changes_by_layer in (("retrieval", retrieval, of_retrieval), ("assembly", assembly, of_assembly)):
+        for changes in changes_by_layer.get(layer, ()):
+            name = ", ".join(f"{key}={value!r}" for key, value in changes.items() if getattr(config, key) != value)
+            with suppress(ConfigError):  # the change contradicts the other settings
+                if name:
+                    yield current._replace(**{part: replace(config, **changes), "name": name})  # type: ignore[arg-type]

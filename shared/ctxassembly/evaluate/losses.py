@@ -6,10 +6,9 @@ it, or nothing. In a quotation white space, capitals and the form of quotation m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from ctxassembly.assembly.adjacency.overlap import longest_border
 from ctxassembly.context import Context
@@ -17,14 +16,12 @@ from ctxassembly.data.candidates import ALREADY_SENT, EXACT_DUPLICATE, NOT_RELEV
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.retrieval import Explanation
 from ctxassembly.data.trace import Decision
-from ctxassembly.evaluate.corpus import Corpus, locate
-from ctxassembly.evaluate.meter import comparable
+from ctxassembly.evaluate.corpus import Corpus, comparable, locate
 from ctxassembly.evaluate.questions import Evidence
 from ctxassembly.evaluate.systems import read_result
 
 Layer = Literal[
     "not in the corpus",
-    "stale",
     "split apart",
     "filtered",
     "not found",
@@ -35,12 +32,10 @@ Layer = Literal[
     "deduplicated",
     "not relevant enough",
     "over budget",
-    "not cited",
 ]
 """The layers in which evidence is lost, in the order in which it passes them.
 
 - "not in the corpus": no chunk has it, whole or in parts
-- "stale": the source has it, and the chunks of its document have another text
 - "split apart": several chunks have it together, no single one does, although it isn't longer than they are
 - "filtered": the caller's filter excludes its chunk
 - "not found": no channel has its chunk among the best 1,000; or a retriever of another make didn't return it
@@ -51,7 +46,6 @@ Layer = Literal[
 - "deduplicated": its chunk or sentences were dropped as a duplicate of others
 - "not relevant enough": there was room for it, and its relevance is below the minimum
 - "over budget": there was no room for it
-- "not cited": it is in the context, and the answer doesn't cite it
 """
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 _SHORTENING_REASONS = {
@@ -151,34 +145,15 @@ class Loss(NamedTuple):
 def share_read(evidence: Evidence, context: Context, corpus: Corpus) -> float:
     """Return the share of the evidence that the context has, 0 to 1, as `evaluate` measures it.
 
-    Two differences: a quotation may run on from one chunk into the next where they are joined, and a span over joined
-    chunks may lack the white space between them.
+    A quotation may also run on from one chunk into the next where they are joined.
     """
-    located = locate([evidence], read_result(context).pieces, corpus)
-    least = 0 if evidence.quotation is not None else None
-    share = located.meter.recall(located.evidence, located.marks, least) if located.evidence else 0.0
-    own = [one for one in context.passages if evidence.document_id in (None, one.document_id)]
-    if evidence.quotation is not None and share < 1:
+    if evidence.quotation is not None:
         wanted = comparable(evidence.quotation)
-        return max(share, float(any(wanted in comparable(passage.text) for passage in own)))
-    if evidence.start is not None and evidence.end is not None:
-        missing = (1 - share) * (evidence.end - evidence.start)
-        if evidence.document_id in corpus.texts:
-            return share
-        parts = sum(held_span(evidence, "", piece.candidate.chunk) is not None for one in own for piece in one.pieces)
-        return 1.0 if missing <= MAX_STRIPPED_CHARS * (parts - 1) else share
-    return share
-
-
-def is_cited(evidence: Evidence, context: Context, corpus: Corpus, answer: str) -> bool:
-    """Return True if the answer has the label of a block with any of the evidence."""
-    spans = [citation.span for citation in context.resolve(answer).citations]
-
-    def cited(parts: Iterable[Any]) -> tuple[Any, ...]:
-        return tuple(part for part in parts if any(first <= part.span[0] < last for first, last in spans))
-
-    read = replace(context, passages=cited(context.passages), provenance=cited(context.provenance))
-    return share_read(evidence, read, corpus) > 0
+        own = (one for one in context.passages if evidence.document_id in (None, one.document_id))
+        if any(wanted in comparable(passage.text) for passage in own):
+            return 1.0
+    located = locate([evidence], read_result(context).pieces, corpus)
+    return located.meter.recall(located.evidence, located.runs, 0 if evidence.quotation is not None else None)
 
 
 def loss_in_retrieval(explanation: Explanation) -> Loss:
@@ -240,14 +215,14 @@ def loss_of_split(
     from a chunk and its part of the evidence to the loss, None if the context has it.
     """
     wanted = comparable(evidence.quotation or "")
-    for of_document in _by_document(chunks):
+    for _, of_document in groupby(sorted(chunks, key=_document_of), key=_document_of):
         parts = sorted(parts_of(evidence, of_document), key=lambda part: part[1][0] - part[1][1])  # the longest first
         if len(parts) < 2:
             continue
-        losses = {chunk.id: loss_of_part(chunk, _part(evidence, wanted, *span)) for chunk, span in parts}
+        losses = {chunk.id: loss_of_part(chunk, _part(evidence, wanted, span)) for chunk, span in parts}
         size = len(wanted) if wanted else (evidence.end or 0) - (evidence.start or 0)
         lost = [loss for loss in losses.values() if loss]
-        if lost and size > max(len(comparable(chunk.text) if wanted else chunk.text) for chunk, *_ in parts):
+        if lost and size > max(len(comparable(chunk.text) if wanted else chunk.text) for chunk, _ in parts):
             first = min(lost, key=lambda loss: LAYERS.index(loss.layer))
             return first._replace(reason=f"a part of it: {first.reason}")
         fates = [f"{id_} ({loss.layer if loss else 'read'})" for id_, loss in losses.items()]
@@ -255,13 +230,12 @@ def loss_of_split(
     return None
 
 
-def _part(evidence: Evidence, wanted: str, first: int, last: int) -> Evidence:
+def _document_of(chunk: Chunk) -> str:
+    return chunk.document_id
+
+
+def _part(evidence: Evidence, wanted: str, span: Span) -> Evidence:
     """Return the part of a span, or of a `comparable` quotation, as evidence."""
     if wanted:
-        return Evidence(quotation=wanted[first:last])
-    return Evidence(evidence.document_id, first, last)
-
-
-def _by_document(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
-    for _, found in groupby(sorted(chunks, key=lambda chunk: chunk.document_id), key=lambda chunk: chunk.document_id):
-        yield list(found)
+        return Evidence(quotation=wanted[slice(*span)])
+    return Evidence(evidence.document_id, *span)

@@ -6,19 +6,39 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ctxassembly.cached_property import cached_property
 from ctxassembly.errors import ConfigError
 from ctxassembly.evaluate import statistics
-from ctxassembly.evaluate.measures import DEPTHS, MEASURES
 from ctxassembly.evaluate.questions import LabeledQuestion
 from ctxassembly.evaluate.statistics import Estimate
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.views.html import fold, notes_list, render_section, table, truncate, wrap_page
 
+DEPTHS = (125, 250, 500, 1_000, 2_000, 4_000)
+"""Tokens from the beginning of a context."""
+
+
+class Measure(NamedTuple):
+    """The name of a measure in tables, and how its values are written."""
+
+    title: str
+    decimals: int = 3
+
+
+MEASURES: Mapping[str, Measure] = {
+    "recall": Measure("evidence recall"),
+    "complete": Measure("all evidence in the context"),
+    "tokens": Measure("tokens", 0),
+    "recall_per_1000_tokens": Measure("recall per 1,000 tokens"),
+    **{f"within_{depth}": Measure(f"all evidence in the first {depth:,} tokens") for depth in DEPTHS},
+    "citations": Measure("citations right"),
+    "abstention": Measure("abstention right"),
+}
+"""By name, in the order of the tables. The documentation describes each."""
 MAX_NAME_CHARS = 24
 """Characters of a system's name in the printed table."""
 MAX_SHOWN_ERRORS = 5
@@ -31,21 +51,19 @@ DIFFERS = "*"
 class EvaluationRow:
     """The measures of one system's result for one question.
 
-    >>> EvaluationRow("q1", "ours", measures={"recall": 1.0}).measures["recall"]
+    >>> EvaluationRow("q1", "ours", {"recall": 1.0}).measures["recall"]
     1.0
     """
 
     question_id: str
     system: str
-    digest: str = ""
-    """Of the question and the arguments of the evaluation: a resumed run keeps the row if it is the same."""
     measures: Mapping[str, float] = field(default_factory=dict)
     """By name, as in `MEASURES`; without those that there is nothing to measure for."""
     characters: int = 0
     """Of the context, without white space. The context itself isn't kept: many rows would fill the memory."""
     answer: str | None = None
     error: str | None = None
-    """The error of the system, which then has no measures; or of the judge."""
+    """The error of the system, which then has no measures."""
 
 
 @dataclass(frozen=True)
@@ -112,27 +130,6 @@ class EvaluationReport:
     def errors(self) -> tuple[EvaluationRow, ...]:
         """The rows with an error."""
         return tuple(row for row in self.rows if row.error is not None)
-
-    def to_pandas(self) -> Any:
-        """Return a DataFrame with a row for each question and system, and a column for each measure.
-
-        Raises:
-            ModuleNotFoundError: pandas isn't installed.
-        """
-        import pandas as pd
-
-        texts = {question.id: question.text for question in self.questions}
-        rows = [
-            {
-                "question_id": row.question_id,
-                "question": texts[row.question_id],
-                "system": row.system,
-                **{name: row.measures.get(name) for name in self.measures},
-                "error": row.error,
-            }
-            for row in self.rows
-        ]
-        return pd.DataFrame(rows)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report as one HTML page without scripts, and write it to `path` if that is given."""

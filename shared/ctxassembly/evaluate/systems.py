@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -21,15 +19,10 @@ from ctxassembly.errors import InputError
 from ctxassembly.evaluate.questions import LabeledQuestion
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.assemble import assemble
-from ctxassembly.runtime.driver import Port
 from ctxassembly.safe_repr import safe_repr, to_id
 
 SEPARATOR = "\n\n"
 """Between the texts of a list: what LangChain and LlamaIndex write."""
-CONTEXT_FIELDS = ("context", "contexts", "documents", "source_documents", "retrieved_contexts", "source_nodes", "nodes")
-ANSWER_FIELDS = ("answer", "result", "output", "response")
-"""The fields of a dict or a response, the first that is there counts."""
-TEXT_FIELDS = ("page_content", "text")
 _MARKER = re.compile(r"\[(\d{1,4})\]")
 _KEYS = MetadataKeys()
 
@@ -69,7 +62,6 @@ class SystemResult:
     context: Context | None = None
     abstained: bool | None = None
     """True if the system says that it has no answer; None if only the answer's words tell."""
-    seconds: float = 0.0
 
     @property
     def cited_labels(self) -> tuple[str, ...]:
@@ -110,14 +102,12 @@ def read_result(value: Any) -> SystemResult:
 
 
 def _read_answer(value: Any) -> SystemResult:
-    """Return the result in an `Answer` of ours, a response of LlamaIndex, or a message of LangChain."""
+    """Return the result in an `Answer` of ours, or a response of LlamaIndex."""
     if hasattr(value, "abstention_reason"):
         result = SystemResult("") if value.context is None else read_result(value.context)
         return replace(result, answer=str(value.text), abstained=True if value.abstention_reason else None)
     if hasattr(value, "source_nodes"):
-        return _read_fields({"source_nodes": value.source_nodes, "response": str(value)}, safe_repr(value))
-    if hasattr(value, "content") and hasattr(value, "response_metadata"):
-        return SystemResult("", answer=reply_text(value))
+        return replace(read_result(value.source_nodes), answer=str(value))
     raise InputError(
         "a system must return a text, a Context, a list of documents, nodes, hits or texts, or a dict with context and "
         f"answer, got {safe_repr(value)}"
@@ -128,15 +118,11 @@ def _read_fields(fields: Mapping[str, Any], shown: str) -> SystemResult:
     """Return the result in the fields of a dict: its context, its answer, or both."""
     if hasattr(fields.get("result"), "abstention_reason"):  # an `answer_chain` of ours
         return read_result(fields["result"])
-    found = next((fields[name] for name in CONTEXT_FIELDS if fields.get(name) is not None), None)
-    answer = next((fields[name] for name in ANSWER_FIELDS if fields.get(name) is not None), None)
-    if found is None and answer is None:
-        names = ", ".join((*CONTEXT_FIELDS, *ANSWER_FIELDS))
-        raise InputError(f"a dict must have one of {names}, got {shown}")
-    result = SystemResult("") if found is None else read_result(found)
-    if answer is None:
-        return result
-    return replace(result, answer=answer if isinstance(answer, str) else read_result(answer).answer or str(answer))
+    if fields.keys().isdisjoint(("context", "answer")):
+        raise InputError(f"a dict must have context or answer, got {shown}")
+    context, answer = fields.get("context"), fields.get("answer")
+    result = SystemResult("") if context is None else read_result(context)
+    return replace(result, answer=None if answer is None else str(answer))
 
 
 def _context_pieces(context: Context) -> Iterator[Piece]:
@@ -152,8 +138,7 @@ def _context_pieces(context: Context) -> Iterator[Piece]:
 def _item_text(item: Any) -> str:
     """Return the text of a document, a node, a hit or a chunk."""
     item = _bare(item)
-    fields = item if isinstance(item, Mapping) else {name: getattr(item, name, None) for name in TEXT_FIELDS}
-    for text in (*map(fields.get, TEXT_FIELDS), item):
+    for text in (getattr(item, "page_content", None), getattr(item, "text", None), item):
         if isinstance(text, str):
             return text
     raise InputError(f"a list must have documents, nodes, hits, chunks or texts, got {safe_repr(item)}")
@@ -166,15 +151,15 @@ def _bare(item: Any) -> Any:
 
 
 def _metadata(item: Any) -> Mapping[str, Any]:
-    found = item.get("metadata", item) if isinstance(item, Mapping) else getattr(item, "metadata", None)
+    found = getattr(item, "metadata", None)
     return found if isinstance(found, Mapping) else {}
 
 
 def read_chunk(item: Any) -> Chunk:
-    """Return a document of LangChain, a node of LlamaIndex, a hit, a dict or a text as a chunk; unknown ids are empty.
+    """Return a document of LangChain, a node of LlamaIndex, a hit, a chunk or a text as a chunk; unknown ids are empty.
 
-    >>> read_chunk({"page_content": "Drink water.", "metadata": {"source": "gastro.pdf"}}).document_id
-    'gastro.pdf'
+    >>> read_chunk("Drink water.").text
+    'Drink water.'
 
     Raises:
         InputError: it is none of these.
@@ -215,103 +200,38 @@ def _block_pieces(ours: AssembledBlock, citation: Citation) -> Iterator[Piece]:
         yield Piece(piece.text, citation.document_id, start, chunk.id, piece.start, citation.label)
 
 
-def reply_text(reply: Any) -> str:
-    """Return the text of a message or a completion, which may be a property, a method or a string itself."""
-    text = getattr(reply, "text", None) if not isinstance(reply, str) else reply
-    text = text if isinstance(text, str) or not callable(text) else text()
-    if not isinstance(text, str):
-        text = getattr(reply, "content", None)
-    if not isinstance(text, str):
-        raise InputError(f"the model must reply with a text, got {safe_repr(reply)}")
-    return str(text)
-
-
 METHODS = ("answer", "context", "invoke", "query", "retrieve")
 """The methods by which a system is asked, the first that it has: an `AnswerChain` answers, our retrievers give their
 contexts, LangChain's runnables are invoked, LlamaIndex's query engines and retrievers are queried."""
-QUESTION_KEYS = ("question", "query", "input", "user_input", "user_question")
-"""The keys of a chain's input that take the question, if it takes a dict."""
 FILTER_KEYS = ("filter", "filters")
+System = Callable[[LabeledQuestion], Any]
+"""A function from a question, with its filter, to whatever the system returns."""
 
 
-@dataclass(frozen=True)
-class System:
-    """A system with its name."""
+def as_system(name: str, system: Any) -> System:
+    """Return `system`, a function or an object with one of `METHODS`, as a function of a `LabeledQuestion`.
 
-    name: str
-    port: Port
-    input_keys: frozenset[str] = frozenset()
-    """The keys of the dict that a chain takes; empty for a system that takes the question alone."""
-
-    def ask(self, question: LabeledQuestion) -> SystemResult:
-        """Return the result for `question`, with the seconds that it took."""
-        began = time.perf_counter()
-        value = self.call(question)
-        return replace(read_result(value), seconds=time.perf_counter() - began)
-
-    def call(self, question: LabeledQuestion) -> Any:
-        """Return whatever the system returns for `question`."""
-        return self._port_for(question).call(self._input(question))
-
-    async def aask(self, question: LabeledQuestion) -> SystemResult:
-        """Async version of `ask`. A sync system is called in a thread."""
-        began = time.perf_counter()
-        value = await self._port_for(question).acall(self._input(question))
-        return replace(read_result(value), seconds=time.perf_counter() - began)
-
-    def _input(self, question: LabeledQuestion) -> Any:
-        """Return what the system is given: the question, or a dict with it and its filter."""
-        key = next((key for key in QUESTION_KEYS if key in self.input_keys), None)
-        if key is None:
-            return question.text
-        filter_key = next((key for key in FILTER_KEYS if key in self.input_keys), None)
-        has_filter = filter_key is not None and question.filter is not None
-        return {key: question.text, **({filter_key: question.filter} if has_filter else {})}
-
-    def _port_for(self, question: LabeledQuestion) -> Port:
-        """Return the port, bound to the filter of `question` if it has one that the input doesn't carry."""
-        if question.filter is None or not self.input_keys.isdisjoint(FILTER_KEYS):
-            return self.port
-        functions = (self.port.sync, self.port.async_)
-        return Port(*(function and self._filtered(function, question.filter) for function in functions))
-
-    def _filtered(self, function: Callable[..., Any], filter: Any) -> Callable[..., Any]:
-        names = signature(function).parameters
-        key = next((key for key in FILTER_KEYS if key in names), None)
-        if key is None:
-            raise InputError(f"{self.name} takes no filter: pass a function (question, filter) -> context")
-        return partial(function, **{key: filter})
-
-
-def as_system(name: str, system: Any, *, needs_sync: bool = True) -> System:
-    """Return `system`, a function or an object with one of `METHODS`, as a `System`.
-
-    >>> as_system("echo", lambda question: question.upper()).ask(LabeledQuestion("Why?")).text
+    >>> as_system("echo", lambda question: question.upper())(LabeledQuestion("Why?"))
     'WHY?'
 
     Raises:
-        InputError: it is neither, or it can only be awaited although `needs_sync`.
+        InputError: it is neither. Or, when it is called: a question has a filter, and the system takes none.
     """
-    if isinstance(system, System):
-        return replace(system, name=name)
     method = next((one for one in METHODS if callable(getattr(system, one, None))), None)
-    port = Port.of(system, method, accepts_function=False) if method else Port.of(system)
-    if isinstance(system, type) or not port:
+    ask = getattr(system, method) if method else system
+    if isinstance(system, type) or not callable(ask):
         allowed = f"be a function or have one of {', '.join(METHODS)}"
         raise InputError(f"system {name!r} must {allowed}, got {safe_repr(system)}")
-    if needs_sync:
-        port.require_sync(f"system {name!r} can only be awaited: it needs aevaluate()")
-    return System(name, port, _input_keys(system) if method == "invoke" else frozenset())
 
+    def asked(question: LabeledQuestion) -> Any:
+        if question.filter is None:
+            return ask(question.text)
+        key = next((key for key in FILTER_KEYS if key in signature(ask).parameters), None)
+        if key is None:
+            raise InputError(f"{name} takes no filter: pass a function (question, filter) -> context")
+        return ask(question.text, **{key: question.filter})
 
-def _input_keys(chain: Any) -> frozenset[str]:
-    """Return the keys of the dict that a chain takes, by its schema; empty if it takes a text."""
-    try:
-        schema = chain.get_input_jsonschema()
-    except Exception:  # noqa: BLE001 - a schema can't be made of every chain; then it is given the text
-        return frozenset()
-    definition = schema.get("$defs", {}).get(str(schema.get("$ref", "")).rpartition("/")[2], schema)
-    return frozenset(definition.get("properties", ()))
+    return asked
 
 
 def assembled(
@@ -334,7 +254,7 @@ def assembled(
     system = as_system("retriever", retriever)
 
     def assemble_found(question: str) -> Context:
-        found = system.port.call(question)
+        found = system(LabeledQuestion(question))
         hits = found.hits if isinstance(found, Retrieved) else hits_of(found)
         return assemble(hits, config, query=question, **options)
 

@@ -1,4 +1,4 @@
-"""`python -m answering FOLDER --out results/`: what a chain's steps cost, and what sub-questions find."""
+"""`python -m answering FOLDER --out results/`: what sub-questions find."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator
 
-from answering.overhead import overhead
 from answering.two_hop import paired, systems
 from quality import minilm
 from quality.data import QuestionSet
@@ -23,13 +22,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _tables(sets: Iterable[QuestionSet], args: argparse.Namespace) -> Iterator[str]:
     for questions in sets:
-        steps = "\n".join(f"{name}: {elapsed:.2f} ms" for name, elapsed in overhead(questions, args.most).items())
         two, parts = paired(questions, args.most)
         chunks, asked = embedded(questions, minilm.embed, args.out / "vectors")
         _, both = embedded(two, minilm.embed, args.out / "vectors")
         known = {question.text: vector for question, vector in zip(questions.questions, asked.tolist(), strict=True)}
         known |= {question.text: vector for question, vector in zip(two.questions, both.tolist(), strict=True)}
-        yield f"{steps}\n\n{table(two.name, measured(two, both, systems(two, chunks, parts, known)))}\n"
+        yield f"{table(two.name, measured(two, both, systems(two, chunks, parts, known)))}\n"
 
 
 if __name__ == "__main__":

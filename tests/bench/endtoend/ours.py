@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ctxassembly import AssemblyConfig, Hit, MemoryIndex, RetrievalConfig
-from ctxassembly.evaluate.meter import Dense, overlap, size, union
+from ctxassembly.evaluate.corpus import Dense, overlap, size, union
 from endtoend.system import Known, System
 from langchain_ctxassembly import ContextAssembler, ContextRetriever
 from quality.data import Question, QuestionSet, Span

@@ -1,8 +1,4 @@
-"""`python -m quality FOLDER... --out results/`: measures, then writes the tables and the curve. A stopped run goes on.
-
-With `--llm module:function`, a function from a prompt to an answer, it also compares the answers that a language model
-gives from each context.
-"""
+"""`python -m quality FOLDER... --out results/`: measures, then writes the tables and the curve."""
 
 from __future__ import annotations
 
@@ -14,17 +10,16 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from quality import curve, llm, minilm
+from quality import curve, minilm
 from quality.data import DataError, QuestionSet, read
 from quality.measure import Plan, StrategyError, measure
-from quality.report import Measured, answers_report, losses, over_tokens, report
+from quality.report import Measured, losses, over_tokens, report
 from quality.retrieval import FUSED, GIVEN, WAYS, retrieved
 from quality.strategies import STRATEGIES
 
 BUDGETS = [500, 1_000, 2_000, 4_000, 8_000]
 CURVE = "curve"
 """In the place of strategies: those of the curve."""
-WITH_AND_WITHOUT = ["concatenation", "chunk"]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -32,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
     try:
         return _run(args)
-    except (DataError, StrategyError, llm.ModelError) as error:
+    except (DataError, StrategyError) as error:
         sys.stderr.write(f"quality: {error}\n")
         return 2
 
@@ -43,8 +38,6 @@ def _run(args: argparse.Namespace) -> int:
     names = [name for each in asked for name in (curve.LABELS if each == CURVE else (each,))]
     if lacking := [name for name in names if name in missing]:
         raise DataError(f"{lacking[0]} needs {missing[lacking[0]]}, which isn't installed")
-    if args.llm:
-        llm.load(args.llm)  # before an hour's work
     sets = [read(folder) for folder in args.folders]
     if len({each.name for each in sets}) < len(sets):
         raise DataError("two folders have the same name")
@@ -64,8 +57,7 @@ def _run(args: argparse.Namespace) -> int:
     runs = list(zip(measured, plans, strict=True))
     text = "\n".join(report(found, plan, against, left_out) + curve.savings(found, plan) for found, plan in runs)
     text = f"{lost}\n{text}" if lost else text
-    if args.llm:
-        text += "".join(_answers(args, sets))
+    args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "report.md").write_text(text, encoding="utf-8")
     drawn = curve.draw(*runs[len(args.hits) - 1], args.out) if find_spec(curve.NEEDS) else []
     for found, plan in runs:
@@ -77,40 +69,17 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _measured(args: argparse.Namespace, sets: Sequence[QuestionSet], plan: Plan, bar: tqdm[object]) -> list[Measured]:
-    """What comes of a plan, for each set; of several plans each keeps its results apart."""
-    folder = args.out / "cells" / f"{plan.hits}-hits-{plan.way}"
+    """What comes of a plan, for each set."""
     measured = []
     for each in sets:
         bar.set_description(f"{each.name}, {plan.hits} hits, {plan.way}")
         found = retrieved(each, plan.way, plan.hits, args.out / "vectors")
-        end = bar.n + plan.cells(each)
-        results = measure(found, plan, folder, resume=args.resume, done=bar.update)
-        bar.update(end - bar.n)  # with those of an earlier run
-        measured.append(Measured(found, plan.asked(found), results))
+        measured.append(Measured(found, plan.asked(found), measure(found, plan, bar.update)))
     return measured
 
 
 def _plan(args: argparse.Namespace, names: Sequence[str], hits: int, way: str = GIVEN) -> Plan:
     return Plan({name: STRATEGIES[name] for name in names}, sorted(set(args.budgets)), hits, args.every, way, args.most)
-
-
-def _answers(args: argparse.Namespace, sets: Sequence[QuestionSet]) -> list[str]:
-    """A section of the report for each set."""
-    plan = _plan(args, args.llm_strategies, args.hits[-1])._replace(budgets=[args.llm_budget])
-    sections = []
-    with tqdm(total=sum(map(plan.cells, sets)), unit="answer", disable=None) as bar:
-        for each in sets:
-            bar.set_description(each.name)
-            folder, done = args.out / "answers", bar.update
-            end = bar.n + plan.cells(each)
-            judged = llm.answer_all(each, plan, args.llm, folder, resume=args.resume, done=done)
-            bar.update(end - bar.n)
-            with_answers = sum(bool(question.answers) for question in plan.asked(each))
-            reference = f"the set's answers ({with_answers} of {len(plan.asked(each))} questions), else the evidence"
-            sections.append(
-                "\n" + answers_report(each.name, judged, args.llm_budget, args.llm_strategies[0], reference)
-            )
-    return sections
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -124,14 +93,14 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         default=[20],
         metavar="HITS",
-        help="hits used a question, at most (default: 20); a report for each number, picture and answers for the last",
+        help="hits used a question, at most (default: 20); a report for each number, the picture for the last",
     )
     parser.add_argument(
         "--retrieval",
         nargs="+",
         choices=WAYS,
         metavar="WAY",
-        help=f"the hits: those that a set comes with ({GIVEN}, which answers get), or ours "
+        help=f"the hits: those that a set comes with ({GIVEN}), or ours "
         f"(default: {GIVEN} and {FUSED}; {GIVEN} alone without {minilm.NEEDS})",
     )
     parser.add_argument("--every", type=_positive, default=1, help="one in so many questions (default: 1)")
@@ -144,17 +113,6 @@ def _parser() -> argparse.ArgumentParser:
         help=f"{CURVE} for those of the picture; {', '.join(STRATEGIES)}",
     )
     parser.add_argument("--against", default="concatenation", choices=STRATEGIES, metavar="NAME", help="compared with")
-    parser.add_argument("--resume", action="store_true", help="keep what an earlier run measured on the same data")
-    parser.add_argument("--llm", metavar="MODULE:FUNCTION", help="a function from a prompt to an answer")
-    parser.add_argument("--llm-budget", type=_positive, default=2_000, metavar="TOKENS", help="(default: 2,000)")
-    parser.add_argument(
-        "--llm-strategies",
-        nargs="+",
-        choices=STRATEGIES,
-        default=WITH_AND_WITHOUT,
-        metavar="NAME",
-        help=f"the first is compared with (default: {' '.join(WITH_AND_WITHOUT)})",
-    )
     return parser
 
 

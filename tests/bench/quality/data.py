@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 from ctxassembly import Chunk, Hit
 from ctxassembly.evaluate import Evidence, LabeledQuestion
-from ctxassembly.evaluate.corpus import Corpus
-from ctxassembly.evaluate.meter import DocumentSpan
+from ctxassembly.evaluate.corpus import Corpus, DocumentSpan
 
 Span = DocumentSpan
 FILES = ("corpus.jsonl", "chunks.jsonl", "questions.jsonl")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ctxassembly.evaluate import EvaluationReport, Piece, SystemResult, evaluate
-from ctxassembly.evaluate.measures import MEASURES
-from ctxassembly.evaluate.meter import size, union
+from ctxassembly.evaluate.corpus import size, union
+from ctxassembly.evaluate.report import MEASURES
 from ctxassembly.evaluate.statistics import Values
 from quality.data import Question, QuestionSet
 from quality.filling import ENCODING, Case, Fill
@@ -54,10 +53,8 @@ class Plan(NamedTuple):
         return len(self.asked(questions)) * len(self.budgets) * len(self.strategies)
 
 
-def measure(
-    questions: QuestionSet, plan: Plan, folder: Path, *, resume: bool, done: Callable[[int], object]
-) -> Results:
-    """Return the measures of all strategies, whose rows are kept below `folder`. `done` is called after each context.
+def measure(questions: QuestionSet, plan: Plan, done: Callable[[int], object]) -> Results:
+    """Return the measures of all strategies. `done` is called after each context.
 
     Raises:
         StrategyError: a strategy failed, or its text lacks what it claims to have.
@@ -65,8 +62,7 @@ def measure(
     results: Results = {}
     for name, entry in plan.strategies.items():
         fill_of = lazy_fill(entry, questions, plan.hits)
-        file = rows_file(folder, questions, name, resume=resume)
-        found = measured(questions, plan.asked(questions), fill_of, plan.budgets, done, file)
+        found = measured(questions, plan.asked(questions), fill_of, plan.budgets, done)
         results |= {(name, budget): values for budget, values in found.items()}
     return results
 
@@ -83,18 +79,15 @@ def measured(
     fill_of: Callable[[Question], Fill],
     budgets: Sequence[int],
     done: Callable[[int], object],
-    file: Path | None = None,
 ) -> dict[int, Measures]:
-    """Return the measures of one strategy by budget. Rows in `file` aren't measured again."""
+    """Return the measures of one strategy by budget."""
     names = {f"{budget:,} tokens": budget for budget in budgets}
     made = systems(questions, fill_of, budgets, done)
-    report = evaluated(questions, asked, dict(zip(names, made, strict=True)), file)
+    report = evaluated(questions, asked, dict(zip(names, made, strict=True)))
     return {budget: _columns(report, name, budget, questions, asked) for name, budget in names.items()}
 
 
-def evaluated(
-    questions: QuestionSet, asked: Sequence[Question], systems: Mapping[str, System], file: Path | None
-) -> EvaluationReport:
+def evaluated(questions: QuestionSet, asked: Sequence[Question], systems: Mapping[str, System]) -> EvaluationReport:
     """Return the report of `evaluate`.
 
     Raises:
@@ -105,7 +98,6 @@ def evaluated(
         systems,
         corpus=questions.corpus,
         encoding=ENCODING,
-        resume=file,
         workers=1,
         progress=False,
     )
@@ -137,26 +129,16 @@ def systems(
     return [asking(budget) for budget in budgets]
 
 
-def rows_file(folder: Path, questions: QuestionSet, name: str, *, resume: bool) -> Path:
-    """Return the file of rows that belong to the data of the set; without `resume` it doesn't exist."""
-    file = folder / f"{questions.name}-{questions.digest[:12]}" / f"{name}.jsonl"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    if not resume:
-        file.unlink(missing_ok=True)
-    return file
-
-
 def _columns(
     report: EvaluationReport, system: str, budget: int, questions: QuestionSet, asked: Sequence[Question]
 ) -> Measures:
-    """Return the measures of a system, with precision and violations. An empty context has no duplicates."""
+    """Return the measures of a system, with precision and violations."""
     found = {name: report.values(system, name) for name in MEASURES}
     dense = questions.corpus.meter.dense
     evidence = np.array([size(union(map(dense.span, question.evidence))) for question in asked])
     written = np.array([row.characters for row in report.rows if row.system == system])
     return {
         **found,
-        "duplicates": np.nan_to_num(found["duplicates"]),
         "precision": found["recall"] * evidence / np.maximum(written, 1),
         "violation": np.asarray(found["tokens"] > budget, dtype=np.float64),
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from ctxassembly.evaluate.meter import Dense, Meter, overlap, size, union
+from ctxassembly.evaluate.corpus import Dense, Meter, overlap, size, union
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tokens.counter import counter_for
 from quality.data import QuestionSet, Span

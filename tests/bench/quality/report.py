@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ctxassembly.evaluate.measures import DEPTHS
+from ctxassembly.evaluate.report import DEPTHS
 from ctxassembly.evaluate.statistics import DRAWS, Estimate, Values, difference, estimate
 from quality.data import Question, QuestionSet
 from quality.filling import ENCODING
-from quality.llm import Judged
 from quality.measure import Plan, Results
 from quality.words_shared import lowest_third
 
@@ -20,9 +19,6 @@ MEASURES = {
     "recall": "Evidence recall",
     "complete": "Full hit (all evidence in the context)",
     "precision": "Precision (evidence in parts of the context)",
-    "duplicates": "Duplicates (share of the characters that repeat earlier ones)",
-    "stretch_length": "Run length (characters that stand together as in their source)",
-    "clean": "Clean (stretches that begin and end where a reader would)",
     "tokens": "Tokens",
     "violation": "Violations (contexts over the budget)",
 }
@@ -62,28 +58,6 @@ def report(measured: Sequence[Measured], plan: Plan, against: str, notes: Sequen
     for name, group in groups:
         lines += [f"## {name}", "", *_tables(group, plan, against)]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def answers_report(name: str, judged: Mapping[str, Sequence[Judged]], budget: int, against: str, reference: str) -> str:
-    """The table of a language model's answers to one set's questions."""
-    lines = [
-        f"## {name}: answers of the language model at {budget:,} tokens",
-        "",
-        f"Compared with {reference}. In brackets the difference from {against}, question by question.",
-        "",
-        "| strategy | shared words (F1) | contains the reference |",
-        "|---|---|---|",
-    ]
-    for strategy, answers in judged.items():
-        cells = []
-        for measure in Judged._fields:
-            values, others = (
-                np.array([getattr(each, measure) for each in some]) for some in (answers, judged[against])
-            )
-            cell = _shown(estimate([values]), measure)
-            cells.append(cell if strategy == against else f"{cell} ({_signed(difference([values], [others]))})")
-        lines.append(f"| {strategy} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
 
 
 def losses(runs: Sequence[tuple[Plan, Sequence[Measured]]]) -> str:
@@ -207,5 +181,5 @@ def _over(group: Sequence[Measured], strategy: str, budget: int) -> str:
 def _shown(found: Estimate, measure: str) -> str:
     if np.isnan(found.mean):
         return "–"
-    digits = 0 if measure in ("tokens", "stretch_length") else 3
+    digits = 0 if measure == "tokens" else 3
     return f"{found.mean:,.{digits}f} ±{(found.high - found.low) / 2:,.{digits}f}"

@@ -1,5 +1,5 @@
-"""`python -m speed`: time by kind of text, of one encode of the result, of the reference and of the peers; what a
-hit costs among many; time by stage; under load; memory, and what is remembered.
+"""`python -m speed`: time by kind of text, of one encode of the result, of the reference and of the peers; time by
+stage; under load; memory, and what is remembered.
 
 Medians of runs in turn in one process, as Markdown tables. Cold: no text was seen before, the vocabulary is loaded.
 `make bench-speed ARGS="--only kinds --kinds Chinese --hits 20 --repeats 9"`.
@@ -23,7 +23,6 @@ from speed.kinds import BUDGETS, HITS, characters_table, from_set, kinds_tables,
 from speed.load import HITS as HITS_A_QUESTION
 from speed.load import load_table
 from speed.memory import memory_table
-from speed.per_hit import FEW, MANY, ROWS, per_hit_table
 from speed.stages import stages_table
 from texts import KINDS
 
@@ -51,13 +50,6 @@ def _characters(args: argparse.Namespace) -> Iterator[str]:
     yield "Characters of the chunks that are read in a millisecond, 20 hits of 1,200 characters at 2,000 tokens:\n\n"
     with tqdm(total=len(args.kinds), desc="characters", unit="kind", disable=None) as bar:
         yield from characters_table({name: KINDS[name] for name in args.kinds}, args.repeats, bar.update)
-
-
-def _per_hit(args: argparse.Namespace) -> Iterator[str]:
-    few, many = args.per_hit
-    yield f"Processor time a hit at {BUDGET:,} tokens, ours alone; 1.5 times is the most it may grow:\n\n"
-    with tqdm(total=ROWS, desc="per hit", unit="row", disable=None) as bar:
-        yield from per_hit_table(few, many, args.repeats, bar.update)
 
 
 def _stages(args: argparse.Namespace) -> Iterator[str]:
@@ -93,7 +85,6 @@ def _caches(args: argparse.Namespace) -> Iterator[str]:
 SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "kinds": _kinds,
     "characters": _characters,
-    "scaling": _per_hit,
     "stages": _stages,
     "load": _load,
     "memory": _memory,
@@ -110,9 +101,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--hits", type=int, nargs="+", default=list(HITS), help="(default: 20 200)")
     parser.add_argument("--budgets", type=int, nargs="+", default=list(BUDGETS), metavar="TOKENS")
-    parser.add_argument(
-        "--per-hit", type=int, nargs=2, default=[FEW, MANY], metavar=("FEW", "MANY"), help="hits (default: 100 10,000)"
-    )
     parser.add_argument("--repeats", type=int, default=31, help="for 20 hits; fewer for more hits (default: 31)")
     parser.add_argument("--fast", action="store_true", help="ours counts by ctxassembly[fast], the others by tiktoken")
     parser.add_argument("--at-once", type=int, nargs="+", default=[1, 50], help="questions (default: 1 50)")

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from ctxassembly import InputError
 from ctxassembly.evaluate.__main__ import CHUNK_CHARS, main, read_folder, split_texts
 
 LABORATORY = "Ferritin is measured in the morning. " * 3 + "Iron is measured with it."
@@ -43,18 +43,9 @@ def test_it_prints_the_table_of_evaluate(folder: Path, questions: str, capsys: p
     assert "Difference from hits in order, question by question" in printed
 
 
-def test_it_writes_json_and_a_page(folder: Path, questions: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_it_writes_a_page(folder: Path, questions: str, tmp_path: Path):
     page = tmp_path / "report.html"
-    given = ["--json", "--html", str(page), "--budget", "200", "--baseline", "ctxassembly"]
-    assert main([questions, "--store", str(folder), *given]) == 0
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(row["question_id"], row["system"]) for row in rows] == [
-        ("iron", "hits in order"),
-        ("iron", "ctxassembly"),
-        ("lift", "hits in order"),
-        ("lift", "ctxassembly"),
-    ]
-    assert all(row["recall"] == 1.0 and row["tokens"] <= 200 for row in rows)
+    assert main([questions, "--store", str(folder), "--html", str(page), "--budget", "200"]) == 0
     assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
@@ -62,8 +53,8 @@ def test_a_filter_of_a_question_holds(folder: Path, tmp_path: Path, capsys: pyte
     path = tmp_path / "filtered.jsonl"
     row = {"question": "Ferritin, or a garage?", "quotation": "has a lift", "filter": {"source": "laboratory.txt"}}
     path.write_text(json.dumps(row), "utf-8")
-    main([str(path), "--store", str(folder), "--json"])
-    assert [json.loads(line)["recall"] for line in capsys.readouterr().out.splitlines()] == [0.0, 0.0]
+    main([str(path), "--store", str(folder)])
+    assert re.search(r"evidence recall +0\.000 ±\.000 +0\.000 ±\.000", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +62,6 @@ def test_a_filter_of_a_question_holds(folder: Path, tmp_path: Path, capsys: pyte
     [
         (["--store", "nowhere"], "nowhere has no text"),
         (["--store", "{folder}", "--budget", "0"], "max_tokens must be"),
-        (["--store", "{folder}", "--baseline", "theirs"], "invalid choice: 'theirs'"),
         ([], "the following arguments are required: --store"),
     ],
 )
@@ -121,9 +111,3 @@ def test_chunks_are_verbatim_slices_of_their_documents(folder: Path):
     for name, text in texts.items():
         together = "".join(chunk.text for chunk in chunks if chunk.document_id == name)
         assert "".join(together.split()) == "".join(text.split())
-
-
-def test_a_broken_pdf_is_named(tmp_path: Path):
-    (tmp_path / "broken.pdf").write_bytes(b"no PDF")
-    with pytest.raises(InputError, match=r"broken\.pdf can't be read"):
-        read_folder(tmp_path)

@@ -33,7 +33,7 @@ from ctxassembly.assembly.rendering.join import Joins
 from ctxassembly.assembly.scoring.features import score_sentences
 from ctxassembly.assembly.scoring.weights import TOP_SCORES, normalize_scores
 from ctxassembly.assembly.selection.scorer import MAX_SENTENCES, best_texts
-from ctxassembly.comparison import compare, compare_budgets
+from ctxassembly.comparison import compare
 from ctxassembly.protocols import StageBegan, StageEnded
 
 PARTS = ("heart", "liver", "stomach", "knee", "ear")
@@ -257,8 +257,6 @@ def test_comparisons_take_one():
     with_it = compare(HITS, [CONFIG, AssemblyConfig(max_tokens=20)], query=QUERY, scorer=Fluids(), evidence=[ANSWER])
     assert [row.evidence for row in with_it.rows] == [1.0, 1.0]
     assert [row.evidence for row in compare(HITS, [CONFIG], query=QUERY, evidence=[ANSWER]).rows] == [0.0]
-    by_budget = compare_budgets(HITS, [20, 24], CONFIG, query=QUERY, scorer=Fluids(), evidence=[ANSWER])
-    assert [row.evidence for row in by_budget.rows] == [1.0, 1.0]
 
 
 async def test_an_answer_chain_takes_one():
