@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import count
 from typing import Any
@@ -17,11 +17,9 @@ from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
-from ctxassembly.config.assembly import AssemblyConfig, Neighbors
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
@@ -86,16 +84,12 @@ class ContextAssemblyRetriever(BaseRetriever):
         hits: int = 8,
         k: int | None = None,
         supplement: SupplementInput = None,
-        neighbors: Neighbors | None = None,
-        transform_fetched: Callable[[Sequence[Chunk]], Any] | None = None,
-        conversation: Conversation | None = None,
     ) -> Self:
         """Return a retriever over `vectorstore` that keeps the scores of its search.
 
         Args:
             vectorstore: the store to search, for `hits` chunks unless `search_kwargs` has a `k`.
-            assembler: the assembler. Pass it instead of `config`, `store`, `neighbors`, `transform_fetched` and
-                `conversation`.
+            assembler: the assembler, in the place of one of `config` and `store`.
             config: as for `ContextAssembler`.
             store: the store of neighbors; None means the vector store itself, as `make_neighbor_store` describes it.
             search_type: as in `vectorstore.as_retriever()`; "mmr" has no scores.
@@ -103,9 +97,6 @@ class ContextAssemblyRetriever(BaseRetriever):
             hits: the number of chunks to retrieve.
             k: the maximum number of labels to return; `hits` is the number of chunks to search for.
             supplement: as for the class.
-            neighbors: as for `ContextAssembler`.
-            transform_fetched: as for `ContextAssembler`.
-            conversation: as for `ContextAssembler`.
 
         Raises:
             ValueError: `assembler` is given together with a setting of its own, `hits` is below 1, or the search has a
@@ -115,18 +106,10 @@ class ContextAssemblyRetriever(BaseRetriever):
             instead = ": write ContextAssemblyRetriever(retriever=...)" if isinstance(vectorstore, Runnable) else ""
             raise ConfigError("vectorstore", "a VectorStore", vectorstore, instead)
         check_int("hits", hits, 1)
-        settings: dict[str, Any] = {
-            "config": config,
-            "store": store,
-            "neighbors": neighbors,
-            "transform_fetched": transform_fetched,
-            "conversation": conversation,
-        }
-        given = {name: value for name, value in settings.items() if value is not None}
-        if assembler is not None and given:
-            allowed = "given without config, store, neighbors, transform_fetched and conversation, which are its own"
-            raise ConfigError("assembler", allowed, assembler)
-        assembler = assembler or ContextAssembler(**given)
+        if assembler is None:
+            assembler = ContextAssembler(config=config or AssemblyConfig(), store=store)
+        elif config is not None or store is not None:
+            raise ConfigError("assembler", "given without config and store, which are its own", assembler)
         options = {"k": hits, **(search_kwargs or {})}
         if assembler.store is None:
             neighbor_store = make_neighbor_store(vectorstore, assembler.assembly_settings.keys)

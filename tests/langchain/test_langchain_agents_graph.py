@@ -6,7 +6,6 @@ import logging
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -14,7 +13,6 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Overwrite, Send
@@ -109,17 +107,6 @@ async def converses(graph: Any, awaited: bool) -> None:
     resolved = resolve(kept["messages"][-1].text, kept["contexts"])
     assert [each.label for each in resolved.citations] == [kept["contexts"][1].citations[0].label]
     assert all(each.values.get("contexts") is not None for each in graph.get_state_history(THREAD) if each.values)
-
-
-def test_they_come_back_in_another_process(silently: str, tmp_path: Path) -> None:
-    path = str(tmp_path / "graph.db")
-    node = context_node(RETRIEVER, context="contexts")
-    with SqliteSaver.from_conn_string(path) as saver:
-        state = chatting(node, saver).invoke({"messages": [HumanMessage("What is topic1?")]}, THREAD)
-    with SqliteSaver.from_conn_string(path) as saver:
-        graph = chatting(node, saver)
-        assert graph.get_state(THREAD).values["contexts"] == state["contexts"]
-        assert graph.invoke(None, THREAD)["messages"][-1].content == "It is [1]."
 
 
 @pytest.mark.parametrize("awaited", [True, False])
@@ -237,12 +224,6 @@ def test_our_own_retrievers_search_with_their_own_settings() -> None:
         state = context_node(source).invoke({"query": "water2"})
         assert expected in Context.from_dict(state["context"]).text
     assert len(Context.from_dict(context_node(ours).invoke({"query": "water2"})["context"]).passages[0].chunk_ids) == 3
-
-
-def test_an_assembler_stands_beside_a_retriever_that_has_none() -> None:
-    small = ContextAssembler(config=AssemblyConfig(max_tokens=25))
-    state = context_node(RETRIEVER, assembler=small).invoke({"query": "topic1"})
-    assert Context.from_dict(state["context"]).token_count <= 25
 
 
 @dataclass

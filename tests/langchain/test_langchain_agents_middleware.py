@@ -172,8 +172,8 @@ def test_results_that_a_model_cites_by_itself_stay_in_blocks() -> None:
 
 def test_text_that_was_escaped_is_escaped_once() -> None:
     said = [Document("Take 2 < 3 & rest.", id="a", metadata={"source": "a.pdf"})]
-    config = AssemblyConfig(format="xml")
-    around = ContextAssemblyRetriever.from_vectorstore(index(*said, BEFORE[0]), config=config, neighbors="unfiltered")
+    config = AssemblyConfig(format="xml", neighbors="unfiltered")
+    around = ContextAssemblyRetriever.from_vectorstore(index(*said, BEFORE[0]), config=config)
     middleware = ContextMiddleware(ContextAssembler(config=AssemblyConfig(format="xml")), tools=["search"])
     model = Scripted(calls("rest"), AIMessage("Done."))
     state = agent(model, search(around), middleware=middleware).invoke(asked("?"))

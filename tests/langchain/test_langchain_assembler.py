@@ -15,7 +15,6 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrou
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, Supplement, assemble
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.integrations import metadata as told
 from langchain_ctxassembly import ContextAssembler
 from langchain_samples import Recorder, chunks, document, documents, memory_store, vector_store
 
@@ -130,17 +129,6 @@ def test_inputs_are_not_changed_and_not_shared_with_the_output() -> None:
     found[0].metadata["citation"]["label"] = "9"
     assert hits == before
     assert [each.id for each in hits] == [each.id for each in before]
-
-
-def test_no_documents_give_no_documents() -> None:
-    assert ContextAssembler().invoke([]) == []
-    assert ContextAssembler().invoke({"documents": [], "query": "q"}) == []
-    assert list(ContextAssembler().compress_documents([], "q")) == []
-
-
-def test_the_order_handed_in_stands_against_the_scores() -> None:
-    hits = [document("B", 2, score=0.1), document("A", 5, score=0.9)]
-    assert [each.id for each in ContextAssembler().invoke(hits)] == ["B#2", "A#5"]
 
 
 @pytest.mark.parametrize("key", ["score", "relevance_score", "rerank_score"])
@@ -343,24 +331,6 @@ class Deaf(BaseCallbackHandler):
     @property
     def ignore_custom_event(self) -> bool:
         return True
-
-
-async def test_an_event_that_nobody_hears_is_not_made(monkeypatch: pytest.MonkeyPatch):
-    made: list[Any] = []
-    monkeypatch.setattr(told, "trace_to_plain", lambda trace: made.append(trace) or {"summary": trace.summary})
-    assembled = ContextAssembler().as_context()
-    for listeners, events in (([], 0), ([Deaf()], 0), ([Recorder()], 1)):
-        made.clear()
-        assembled.invoke(documents("A"), {"callbacks": listeners})
-        await assembled.ainvoke(documents("A"), {"callbacks": listeners})
-        assert len(made) == 2 * events
-
-
-def test_what_is_told_is_made_once_for_documents_and_event(monkeypatch: pytest.MonkeyPatch):
-    made: list[Any] = []
-    monkeypatch.setattr(told, "trace_to_plain", lambda trace: made.append(trace) or {"summary": trace.summary})
-    ContextAssembler().invoke(documents("A"), {"callbacks": [Recorder()]})
-    assert len(made) == 1
 
 
 def test_the_trace_tells_how_a_document_was_found_and_what_words_of_the_query_it_has():

@@ -73,24 +73,11 @@ def test_its_extras_lead_to_the_characters_of_the_source() -> None:
         assert whole[source["start"] : source["end"]] == read.text[slice(*source["span"])]
 
 
-def test_a_marker_of_two_labels_has_two_annotations() -> None:
-    assert cited(resolve_citations(AIMessage("Both [1, 2]."), context())) == [("[1, 2]", "1"), ("[1, 2]", "2")]
-
-
-def test_a_label_used_twice_is_annotated_twice() -> None:
-    assert cited(resolve_citations(AIMessage("One [1]. Two [1]."), context())) == [("[1]", "1"), ("[1]", "1")]
-
-
 def test_unknown_labels_stay_in_the_text_and_are_told() -> None:
     message = resolve_citations(AIMessage("Known [1], unknown [9]."), context())
     assert message.text == "Known [1], unknown [9]."
     assert cited(message) == [("[1]", "1")]
     assert message.response_metadata["ctxassembly"] == {"unknown": ["9"]}
-
-
-def test_code_is_skipped() -> None:
-    answer = "It is:\n```python\nx = y[1]\n[2]\n```\nSo `[2]` it is [1]."
-    assert cited(resolve_citations(AIMessage(answer), context())) == [("[1]", "1")]
 
 
 @pytest.mark.parametrize("content", ["", "No label.", []])
@@ -115,13 +102,6 @@ def test_each_block_counts_from_its_own_beginning() -> None:
     assert cited(message) == [("[1]", "1"), ("[2]", "2")]
     assert message.content_blocks[2]["annotations"][0]["start_index"] == len("The harbour ")  # type: ignore[typeddict-item]
     assert message.content_blocks[1] == blocks[1]
-
-
-def test_a_fence_goes_on_from_one_block_to_the_next() -> None:
-    blocks: Any = [{"type": "text", "text": "So:\n```\nx[1]\n"}, {"type": "text", "text": "y [2]\n```\nIt is [1]."}]
-    message = resolve_citations(AIMessage(blocks), context())
-    assert cited(message) == [("[1]", "1")]
-    assert message.content_blocks[1]["annotations"][0]["start_index"] == len("y [2]\n```\nIt is ")  # type: ignore[typeddict-item]
 
 
 def test_annotations_of_others_stay() -> None:

@@ -23,10 +23,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
-from ctxassembly import MemoryIndex, MetadataKeys, RetrievalConfig, StoreError
+from ctxassembly import MemoryIndex, RetrievalConfig, StoreError
 from langchain_ctxassembly import ContextRetriever
-from langchain_ctxassembly.convert.documents import chunk_from
-from langchain_samples import WordEmbeddings
+from langchain_samples import WordEmbeddings, chunks
 
 SUBJECTS = {"north": "granite", "south": "falcon", "east": "copper", "west": "willow"}
 
@@ -53,7 +52,7 @@ QUERY = "Where are granite and falcon seen, on page 3?"
 
 @pytest.fixture
 def retriever() -> ContextRetriever:
-    found = [chunk_from(document, MetadataKeys()) for document in DOCUMENTS]
+    found = chunks(DOCUMENTS)
     vectors = WordEmbeddings().embed_documents([chunk.text for chunk in found])
     return ContextRetriever(MemoryIndex(found, vectors), WordEmbeddings(), k=6)
 

@@ -40,8 +40,9 @@ CORPUS = documents("A", "B", "C")
 OPEN = AssemblyConfig(neighbors="unfiltered")
 
 
-def scored(**settings: Any) -> ContextAssemblyRetriever:
-    return ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), config=OPEN, hits=2, **settings)
+def scored(k: int | None = None, conversation: Any = None) -> ContextAssemblyRetriever:
+    assembler = ContextAssembler(config=OPEN, conversation=conversation)
+    return ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), assembler=assembler, hits=2, k=k)
 
 
 def indexed() -> ContextRetriever:

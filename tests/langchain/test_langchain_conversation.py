@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
-from langchain_core.runnables import RunnablePassthrough
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
@@ -78,18 +76,6 @@ async def test_an_assembler_takes_the_conversation_of_a_call(awaited: bool) -> N
     assert again.text == "The sources that were found are given above ([1])."
     whole = await assembled(documents=found_of(1), conversation=conversation.seen_in([AIMessage("A summary.")]))
     assert PAGES[1].page_content.strip() in whole.text
-
-
-def test_documents_of_a_chain_are_assembled_with_its_conversation() -> None:
-    given = {"question": itemgetter("input"), "documents": itemgetter("found"), "conversation": itemgetter("so_far")}
-    chain = RunnablePassthrough.assign(**given) | ContextAssembler(config=OPEN)
-    first = ContextAssembler(config=OPEN).as_context().invoke(found_of(0))
-    documents = chain.invoke({"input": "topic1?", "found": found_of(0, 1), "so_far": Conversation().after(first)})
-    assert [one.metadata["chunk_ids"] for one in documents] == [[PAGES[1].id]]
-    own = ContextAssembler(config=OPEN, conversation=Conversation().after(first))
-    assert [one.page_content for one in own.invoke(found_of(0))] == [
-        "The sources that were found are given above ([1])."
-    ]
 
 
 @pytest.mark.parametrize("awaited", [False, True])
@@ -263,19 +249,6 @@ def test_a_message_that_was_removed_or_edited_is_not_seen() -> None:
     app.update_state(THREAD, {"messages": [RemoveMessage(id=one.id) for one in second["messages"]]})
     third = app.invoke(asked("And again?"), THREAD)
     assert contexts_in(third["messages"], ["search"])[-1].text == message.text
-
-
-def test_calls_of_one_message_share_no_label() -> None:
-    model = Scripted(calls("topic1", "topic4"), AIMessage("So."), calls("topic1 topic4"), AIMessage("So."))
-    other = [one for page in range(3) for one in pages(f"other{page}.pdf")]
-    found = index(*PAGES, *other).as_retriever(search_kwargs={"k": 4})
-    tool = context_tool(found, "search", "Searches.", assembler=ContextAssembler(config=OPEN))
-    app = create_agent(model, [tool], checkpointer=InMemorySaver())
-    app.invoke(asked("What is topic1?"), THREAD)
-    state = app.invoke(asked("And both?"), THREAD)
-    sources: dict[str, str] = {}
-    for citation in (one for context in contexts_in(state["messages"], ["search"]) for one in context.citations):
-        assert sources.setdefault(citation.label, citation.source) == citation.source
 
 
 def test_two_tenants_share_nothing() -> None:

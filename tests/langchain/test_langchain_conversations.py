@@ -44,7 +44,7 @@ def calls(*queries: str) -> AIMessage:
 
 def agent(answers: list[AIMessage], labels: Any, **settings: Any) -> Any:
     retriever = ContextAssemblyRetriever.from_vectorstore(
-        vector_store(CORPUS), hits=3, conversation=labels and Conversation(labels=labels)
+        vector_store(CORPUS), hits=3, assembler=ContextAssembler(conversation=labels and Conversation(labels=labels))
     )
     tool = create_retriever_tool(retriever, "search", "Searches.", response_format="content_and_artifact")
     return create_agent(Model(messages=iter(answers)), [tool], **settings)
@@ -99,7 +99,7 @@ def test_a_conversation_goes_on_where_its_messages_end() -> None:
 
     def search_agent(answers: list[AIMessage], labels: Labels) -> Any:
         retriever = ContextAssemblyRetriever.from_vectorstore(
-            vector_store(CORPUS), hits=3, conversation=Conversation(labels=labels)
+            vector_store(CORPUS), hits=3, assembler=ContextAssembler(conversation=Conversation(labels=labels))
         )
         tool = context_tool(retriever, "search", "Searches.")
         return create_agent(Model(messages=iter(answers)), [tool], checkpointer=saver)
@@ -154,7 +154,7 @@ def test_labels_may_be_given_to_a_call_by_its_config() -> None:
 
 def test_k_counts_labels_wherever_they_begin() -> None:
     retriever = ContextAssemblyRetriever.from_vectorstore(
-        vector_store(CORPUS), hits=9, conversation=Conversation(labels=Labels(5)), k=2
+        vector_store(CORPUS), hits=9, assembler=ContextAssembler(conversation=Conversation(labels=Labels(5))), k=2
     )
     assert [each.metadata["citation"]["label"] for each in retriever.invoke("ember")] == ["5", "6"]
 

@@ -17,10 +17,12 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from qdrant_client import models
 
 from chain_samples import Scripted
-from ctxassembly import NothingToJoinWarning
+from ctxassembly import AssemblyConfig, NothingToJoinWarning
 from ctxassembly.user_warnings import MAX_FACT_CHARS, REMEDY
 from langchain_ctxassembly import ContextAssemblyRetriever, answer_chain, number_chunks
 from langchain_samples import WordEmbeddings
+
+OPEN = AssemblyConfig(neighbors="unfiltered")
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -100,7 +102,7 @@ def answered(made: Any, *, is_async: bool) -> tuple[list[Document], list[str]]:
 @pytest.mark.parametrize("place", ["index", "offset"])
 @pytest.mark.parametrize("kind", [OwnChroma, CommunityChroma, OwnQdrant])
 def test_the_query_of_the_store_is_used(kind: Any, place: str, is_async: bool) -> None:
-    made = ContextAssemblyRetriever.from_vectorstore(filled(kind, chunks(place)), hits=1, neighbors="unfiltered")
+    made = ContextAssemblyRetriever.from_vectorstore(filled(kind, chunks(place)), hits=1, config=OPEN)
     found, messages = answered(made, is_async=is_async)
     assert messages == []
     assert [len(each.metadata["chunk_ids"]) for each in found] == [3, 3]
@@ -129,7 +131,7 @@ def test_under_a_filter_too(kind: Any, place: str, is_async: bool) -> None:
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("kind", [OwnFaiss, OwnMemory])
 def test_one_warning_where_no_other_query_is_known(kind: Any, is_async: bool) -> None:
-    made = ContextAssemblyRetriever.from_vectorstore(filled(kind, chunks("index")), hits=1, neighbors="unfiltered")
+    made = ContextAssemblyRetriever.from_vectorstore(filled(kind, chunks("index")), hits=1, config=OPEN)
     found, (message,) = answered(made, is_async=is_async)
     fact, remedy = message.split(REMEDY)
     assert "get_by_ids" in fact
@@ -146,7 +148,7 @@ def test_one_warning_where_no_other_query_is_known(kind: Any, is_async: bool) ->
 def test_a_chain_over_such_a_store_warns_once_and_notes_it_once(kind: Any, error: Exception, is_async: bool) -> None:
     store = filled(kind, chunks("index"))
     store.error = error
-    made = ContextAssemblyRetriever.from_vectorstore(store, hits=1, neighbors="unfiltered")
+    made = ContextAssemblyRetriever.from_vectorstore(store, hits=1, config=OPEN)
     chain = answer_chain(Scripted(), made)
     with pytest.warns(NothingToJoinWarning) as seen:
         outputs = [

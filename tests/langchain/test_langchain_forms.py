@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 
@@ -53,11 +52,6 @@ def test_the_documents_are_those_of_the_assembler() -> None:
     assert "\n\n".join(one.page_content for one in found) == context.text
 
 
-def test_so_are_those_of_a_chain() -> None:
-    chain = assembler().as_context() | to_documents
-    assert [one.metadata["citation"]["label"] for one in chain.invoke(HITS)] == ["1", "2"]
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_a_context_out_of_a_checkpoint_has_the_same_forms(form: str) -> None:
     context = assembler().as_context().invoke(GIVEN)
@@ -91,13 +85,6 @@ def test_a_search_result_has_a_text_block_for_each_chunk() -> None:
     assert [one["citations"] for one in (first, second, last)] == 3 * [{"enabled": True}]
     assert last["content"] == [{"type": "text", "text": "Facts."}]
     assert "".join(part["text"] for part in first["content"]) == context.passages[0].text
-
-
-def test_they_stand_in_messages_beside_a_question() -> None:
-    found = to_search_results(assembler().as_context().invoke(HITS))
-    asked = HumanMessage([*found, {"type": "text", "text": "Why?"}])
-    assert asked.text == "Why?"
-    assert ToolMessage(found, tool_call_id="1").content == found
 
 
 def test_a_reader_of_search_results_sees_no_label() -> None:

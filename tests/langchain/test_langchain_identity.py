@@ -25,6 +25,7 @@ from agent_samples import Scripted, agent, asked, calls, index, search, tool_mes
 from chain_samples import Scripted as Asked
 from chain_samples import following
 from ctxassembly import (
+    AssemblyConfig,
     Chunk,
     ChunkRef,
     Context,
@@ -49,6 +50,8 @@ from langchain_ctxassembly import (
     number_chunks,
 )
 from langchain_samples import WordEmbeddings
+
+OPEN = AssemblyConfig(neighbors="unfiltered")
 
 WORDS = ["harbour", "falcon", "ember", "lantern", "meadow"]
 NOT_HELD = "The store doesn't contain"
@@ -256,7 +259,7 @@ def test_a_middleware_with_the_store_of_one_tool_joins_nothing_to_the_finds_of_t
 def test_the_usual_chain_is_not_warned() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = ContextAssemblyRetriever.from_vectorstore(index(*NORTH), hits=2, neighbors="unfiltered").invoke("ember")
+        found = ContextAssemblyRetriever.from_vectorstore(index(*NORTH), hits=2, config=OPEN).invoke("ember")
     assert found
 
 
@@ -325,12 +328,10 @@ def in_table(engine: PGEngine, table: str, documents: Sequence[Document]) -> PGV
 @pytest.mark.parametrize("written", [list, unnumbered], ids=["by index", "by offset"])
 def test_neighbors_of_one_table_are_none_for_hits_of_another(engine: PGEngine, written: Any) -> None:
     stores = {whose: in_table(engine, whose, written(handbook(whose))) for whose in ("north", "south")}
-    own = ContextAssemblyRetriever.from_vectorstore(stores["south"], hits=1, neighbors="unfiltered").invoke("ember")
+    own = ContextAssemblyRetriever.from_vectorstore(stores["south"], hits=1, config=OPEN).invoke("ember")
     assert [each.page_content in own[0].page_content for each in SOUTH] == [False, True, True, True, False]
     for store in (PGVectorNeighbors(stores["north"]), PostgresIndex.attach(stores["north"])):
-        crossed = ContextAssemblyRetriever.from_vectorstore(
-            stores["south"], hits=1, store=store, neighbors="unfiltered"
-        )
+        crossed = ContextAssemblyRetriever.from_vectorstore(stores["south"], hits=1, store=store, config=OPEN)
         with pytest.warns(NothingToJoinWarning, match=NOT_HELD) as seen:
             read = [*crossed.invoke("ember"), *crossed.invoke("ember"), *asyncio.run(crossed.ainvoke("ember"))]
         assert len(seen) == 1

@@ -87,7 +87,7 @@ async def test_names_that_were_masked_before_do_not_come_back_with_neighbors() -
 
 async def test_so_it_is_in_the_retriever() -> None:
     retriever = ContextAssemblyRetriever.from_vectorstore(
-        vector_store(CORPUS), hits=1, config=CONFIG, transform_fetched=mask, neighbors="unfiltered"
+        vector_store(CORPUS), hits=1, assembler=assembler(transform_fetched=mask)
     )
     chain: Any = retriever | (lambda found: "\n\n".join(each.page_content for each in found))
     for text in (chain.invoke(QUERY), await chain.ainvoke(QUERY)):
@@ -109,6 +109,6 @@ async def test_a_hook_that_can_only_be_awaited_is_an_error_in_a_sync_chain() -> 
         assembler(transform_fetched="mask")
     with pytest.raises(
         ConfigError,
-        match="assembler must be given without config, store, neighbors, transform_fetched and conversation",
+        match="assembler must be given without config and store",
     ):
-        ContextAssemblyRetriever.from_vectorstore(vector_store([]), assembler=assembler(), transform_fetched=mask)
+        ContextAssemblyRetriever.from_vectorstore(vector_store([]), assembler=assembler(), config=CONFIG)

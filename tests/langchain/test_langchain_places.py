@@ -17,7 +17,7 @@ from ctxassembly.errors import ConfigError, NothingToJoinWarning
 from ctxassembly.integrations.numbering import default_chunk_id
 from ctxassembly.testing import store_cases
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
-from langchain_ctxassembly.stores.filters import MAX_CLOUD_PREDICATES, MAX_PREDICATES, index_queries
+from langchain_ctxassembly.stores.filters import MAX_CLOUD_PREDICATES, MAX_PREDICATES
 from langchain_samples import WordEmbeddings, document, sentence
 
 with warnings.catch_warnings():
@@ -225,15 +225,3 @@ def test_ids_that_follow_from_the_place_are_used_where_they_are_given() -> None:
     assert places(store.fetch([ChunkRef("A", 1), ChunkRef("A")])) == [("A", 1)]
     named = VectorStoreNeighbors(corpus)
     assert places(named.fetch([ChunkRef("A", 1), ChunkRef("A", chunk_id="A#3")])) == [("A", 1), ("A", 3)]
-
-
-def test_places_are_asked_for_by_document() -> None:
-    refs = [
-        ChunkRef("B", 2),
-        ChunkRef("A", 1),
-        ChunkRef("B", 1),
-        ChunkRef("C"),
-        ChunkRef("C", 1),
-        ChunkRef("A", chunk_id="x"),
-    ]
-    assert index_queries(refs) == [("B", (1, 2)), ("A", (1,)), ("C", ())]

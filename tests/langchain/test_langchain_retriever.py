@@ -11,7 +11,6 @@ from langchain_tests.integration_tests import RetrieversIntegrationTests
 from ctxassembly import AssemblyConfig, MetadataKeys, Supplement
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
-from langchain_ctxassembly.search import as_scores
 from langchain_samples import Recorder, document, documents, memory_store, vector_store
 
 CORPUS = documents("A", "B", "C", "D")
@@ -52,7 +51,7 @@ def test_unknown_parameters_are_errors() -> None:
     with pytest.raises(TypeError, match="kk"):
         ContextAssemblyRetriever(retriever=retriever).invoke(QUERY, kk=3)
     assembler = ContextAssembler()
-    with pytest.raises(ConfigError, match="assembler must be given without config, store"):
+    with pytest.raises(ConfigError, match="assembler must be given without config and store"):
         ContextAssemblyRetriever.from_vectorstore(vector_store([]), assembler=assembler, config=AssemblyConfig())
 
 
@@ -70,18 +69,6 @@ async def test_callbacks_reach_the_children_and_the_query_the_assembler() -> Non
             "ContextAssembler": "ContextAssemblyRetriever",
         }
         assert [name for name, _ in recorder.events] == ["context_assembled"]
-
-
-class Listening(ContextAssembler):
-    def _read(self, given: Any) -> Any:
-        assert given["query"] == QUERY
-        return super()._read_inputs(given)
-
-
-async def test_the_query_reaches_the_assembler() -> None:
-    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), assembler=Listening())
-    assert retriever.invoke(QUERY)
-    assert await retriever.ainvoke(QUERY)
 
 
 # Supplementary text
@@ -121,12 +108,6 @@ async def test_the_gate_holds_for_it_unless_it_is_forced() -> None:
             assert ("supplement" in [each.id for each in found]) is stands
 
 
-async def test_where_nothing_is_found_it_stands_alone() -> None:
-    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store([]), supplement="Facts.")
-    for found in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
-        assert [each.id for each in found] == ["supplement"]
-
-
 async def test_k_does_not_count_it() -> None:
     retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=20, k=2, supplement="Facts.")
     for found in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
@@ -145,26 +126,6 @@ def test_a_supplement_of_another_kind_is_an_error(wrong: Any) -> None:
 
 
 # Scores
-
-
-@pytest.mark.parametrize(
-    ("numbers", "scores"),
-    [
-        ([0.9, 0.5, 0.5], [0.9, 0.5, 0.5]),  # similarities fall
-        ([0.25, 0.5, 0.5], [0.75, 0.5, 0.5]),  # distances rise
-        ([-0.5, 3], [1.5, -2]),
-        ([np.float32(0.25), np.float32(0.5)], [0.75, 0.5]),
-        ([0.5, 0.9, 0.7], None),  # neither: the rank stands alone
-        ([0.4], None),
-        ([0.4, 0.4], None),
-        ([], None),
-        ([0.4, None], None),
-        ([0.4, math.nan], None),
-    ],
-)
-def test_the_order_of_the_numbers_tells_distance_from_similarity(numbers: Any, scores: Any) -> None:
-    assert as_scores(numbers) == scores
-    assert scores is None or all(type(score) is float for score in as_scores(numbers) or [])
 
 
 without_ids = pytest.mark.filterwarnings("ignore:The store can't find adjacent chunks")
@@ -192,14 +153,25 @@ class Fixed(VectorStore):
 
 
 @without_ids
-async def test_a_distance_becomes_a_score_and_never_turns_the_order() -> None:
-    for numbers, scores in (((0.25, 0.5), [0.75, 0.5]), ((0.5, 0.25), [0.5, 0.25])):
-        retriever = ContextAssemblyRetriever.from_vectorstore(Fixed(*numbers))
-        for (found,) in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
-            assert found.metadata["scores"] == dict(zip(("A#1", "A#5"), scores, strict=True))
-            assert found.id == "A#1"
-    (found,) = ContextAssemblyRetriever.from_vectorstore(Fixed(0.5, 0.5)).invoke(QUERY)
-    assert found.metadata["scores"] == {}
+@pytest.mark.parametrize(
+    ("numbers", "scores"),
+    [
+        ([0.9, 0.5], [0.9, 0.5]),  # similarities fall
+        ([0.25, 0.5], [0.75, 0.5]),  # distances rise
+        ([-0.5, 3], [1.5, -2]),
+        ([np.float32(0.25), np.float32(0.5)], [0.75, 0.5]),
+        ([0.4, 0.4], None),  # neither: the rank stands alone
+        ([0.4, None], None),
+        ([0.4, math.nan], None),
+    ],
+)
+async def test_a_distance_becomes_a_score_and_never_turns_the_order(numbers: Any, scores: Any) -> None:
+    store = Fixed(*numbers)
+    retriever = ContextAssemblyRetriever.from_vectorstore(store)
+    for (found,) in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
+        assert found.metadata["scores"] == dict(zip(("A#1", "A#5"), scores or (), strict=False))
+        assert found.id == "A#1"
+    assert store.found == [document("A", 1), document("A", 5)]  # as they were
 
 
 @without_ids
@@ -259,21 +231,7 @@ async def test_a_store_without_scores_is_searched_all_the_same() -> None:
         assert found.metadata["chunk_ids"] == ["A#1", "A#5"]
 
 
-@without_ids
-def test_found_documents_are_not_changed() -> None:
-    store = Fixed(0.9, 0.2)
-    ContextAssemblyRetriever.from_vectorstore(store).invoke(QUERY)
-    assert store.found == [document("A", 1), document("A", 5)]
-
-
 # Neighbors and the search's filter
-
-
-def test_neighbors_come_from_the_vector_store_itself() -> None:
-    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=1)
-    (found,) = retriever.invoke("In A the falcon is described in paragraph 7.")
-    assert found.metadata["chunk_ids"] == ["A#6", "A#7", "A#8"]
-    assert isinstance(retriever.assembler.store, VectorStoreNeighbors)
 
 
 def test_a_store_or_an_assembler_of_ones_own_is_used() -> None:
@@ -300,7 +258,10 @@ async def test_the_filter_of_the_search_holds_for_the_neighbors(own_store: bool,
     options = {"filter": condition} if condition else {}
     neighbors: Any = None if condition else "unfiltered"
     scored = ContextAssemblyRetriever.from_vectorstore(
-        vectorstore, store=store, search_kwargs=options, hits=1, neighbors=neighbors
+        vectorstore,
+        assembler=ContextAssembler(store=store, neighbors=neighbors),
+        search_kwargs=options,
+        hits=1,
     )
     plain = ContextAssemblyRetriever(
         retriever=vectorstore.as_retriever(search_kwargs={**options, "k": 1}),

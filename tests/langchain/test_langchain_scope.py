@@ -648,7 +648,7 @@ async def test_filtered_refuses_to_run_without_a_filter() -> None:
         return bool(found.metadata["acl"] == "open")
 
     retriever = ContextAssemblyRetriever.from_vectorstore(
-        corpus, store=store, neighbors="filtered", hits=1, config=AssemblyConfig(window=2)
+        corpus, store=store, hits=1, config=AssemblyConfig(window=2, neighbors="filtered")
     )
     for refused in (
         lambda: retriever.invoke(hits[0].page_content),

@@ -21,7 +21,6 @@ from langchain_classic.retrievers.document_compressors import DocumentCompressor
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListLLM
-from langchain_core.messages import ToolMessage
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate, format_document
 from langchain_core.runnables import RunnableLambda
 from langchain_core.stores import InMemoryStore
@@ -30,7 +29,6 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import CharacterTextSplitter
 
 from ctxassembly import AssemblyConfig, Context
-from ctxassembly.published import Bookend
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, context_tool
 from langchain_samples import WordEmbeddings
 
@@ -61,54 +59,13 @@ def call(query: str) -> Any:
     return {"name": "get_path", "args": {"query": query}, "id": "call_1", "type": "tool_call"}
 
 
-def test_a_retriever_tool_has_the_name_and_the_description_that_it_was_given() -> None:
-    assert (tool().name, tool().description) == ("get_path", "Looks up.")
-    query = tool().tool_call_schema.model_json_schema()["properties"]["query"]  # type: ignore[union-attr]
-    assert query["type"] == "string"
-    assert query["description"]
-
-
 @pytest.mark.parametrize("given", ["the query", {"query": "the query"}])
 async def test_a_retriever_tool_takes_a_text_or_a_dict_and_gives_text(given: Any) -> None:
     for said in (tool().invoke(given), await tool().ainvoke(given)):
         assert said == "Document 1 for the query\n\nDocument 2 for the query"
 
 
-async def test_a_retriever_tool_answers_a_tool_call_with_a_message() -> None:
-    for message in (tool().invoke(call("x")), await tool().ainvoke(call("x"))):
-        assert isinstance(message, ToolMessage)
-        assert (message.tool_call_id, message.name) == ("call_1", "get_path")
-        assert "Document 1 for x" in message.content
-        assert message.artifact is not None
-
-
-def test_a_retriever_tool_preserves_the_order_of_documents() -> None:
-    said = tool(finding("First", "Second", "Third")).invoke("x")
-    assert said.split() == ["First", "Second", "Third"]
-
-
-def test_a_retriever_tool_has_a_form_of_documents_to_choose() -> None:
-    """`format` and `header_keys` instead of `document_prompt`."""
-    own = AssemblyConfig(format=lambda heading: f"Content of {heading.source}:")
-    assert tool(finding("Result", source="test"), own).invoke("x") == "Content of test:\nResult"
-    keys = AssemblyConfig(format="minimal", header_keys=("source",))
-    assert tool(finding("Result", source="test"), keys).invoke("x") == "source: test\nResult"
-
-
-def test_the_artifact_of_a_retriever_tool_preserves_metadata() -> None:
-    message = tool(finding("Result", source="test", score=0.95)).invoke(call("x"))
-    (citation,) = Context.from_dict(message.artifact).citations
-    assert (citation.metadata, citation.score) == ({"source": "test", "score": 0.95}, 0.95)
-
-
 # Documents in a prompt
-
-
-def test_a_document_is_formatted_with_its_metadata() -> None:
-    (found,) = ContextAssembler(config=AssemblyConfig(header_keys=("bar",))).invoke(
-        [Document("foo", metadata={"bar": "baz"})]
-    )
-    assert found.page_content == "[1] Source: unknown\nbar: baz\nfoo"
 
 
 def test_documents_stuffed_into_a_prompt_are_the_context() -> None:
@@ -149,25 +106,6 @@ def test_a_retriever_that_knows_the_history_searches_for_the_rephrased_question(
 
 # A list of documents within a limit
 
-FEW = [Document("foo"), Document("bar"), Document("baz"), Document("foofoo"), Document("bar"), Document("baz")]
-
-
-def characters(most: int, documents: list[Document]) -> Context:
-    config = AssemblyConfig(format="minimal", max_characters=most)
-    return ContextAssembler(config=config).as_context().invoke(documents)
-
-
-def test_documents_within_the_limit_all_stand() -> None:
-    for documents in (FEW[:1], FEW[:2]):
-        assert characters(100, documents).text == "\n\n".join(document.page_content for document in documents)
-
-
-def test_no_more_stands_than_the_limit_and_what_is_left_out_is_told() -> None:
-    context = characters(10, FEW)
-    assert context.text == "foo\n\nbar"
-    left_out = {made.outcome for made in context.trace.decisions if not made.is_in_context}
-    assert left_out == {"dropped", "duplicate"}
-
 
 # Filters and compressors
 
@@ -185,47 +123,6 @@ class Kinds(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [self.embed_query(text) for text in texts]
-
-
-FOOD = [
-    "What happened to all of my cookies?",
-    "I wish there were better Italian restaurants in my neighborhood.",
-    "My favorite color is green.",
-]
-CELTICS = [
-    "This is a document about the Boston Celtics.",
-    "The Boston Celtics won the game by 20 points.",
-    "I simply love going to the movies.",
-]
-
-
-def scored(texts: list[str], max_tokens: int = 24) -> ContextAssemblyRetriever:
-    """A search that keeps its scores, and a floor under them."""
-    store = InMemoryVectorStore.from_texts(texts, Kinds())
-    config = Bookend(max_tokens, relevance_floor=0.5, citation_format=False)
-    return ContextAssemblyRetriever.from_vectorstore(store, config=config, hits=len(texts))
-
-
-@pytest.mark.parametrize(("texts", "query"), [(FOOD, "What did I say of food?"), (CELTICS, "Tell me of the Celtics")])
-def test_an_embeddings_filter_leaves_out_what_is_not_like_the_query(texts: list[str], query: str) -> None:
-    found = scored(texts).invoke(query)
-    assert sorted(document.page_content for document in found) == sorted(texts[:2])
-    decisions = found[0].metadata["trace"]["decisions"]
-    assert [made["reason"] for made in decisions if made["outcome"] == "dropped"] == ["below the relevance floor"]
-
-
-def test_contextual_compression_takes_the_assembler_for_a_compressor() -> None:
-    store = InMemoryVectorStore.from_texts(CELTICS, Kinds())
-    retriever = ContextualCompressionRetriever(
-        base_compressor=ContextAssembler(config=MINIMAL), base_retriever=store.as_retriever(search_kwargs={"k": 2})
-    )
-    found = retriever.invoke("Tell me of the Celtics")
-    assert sorted(document.page_content for document in found) == sorted(CELTICS[:2])
-
-
-def test_contextual_compression_of_nothing_is_nothing() -> None:
-    retriever = ContextualCompressionRetriever(base_compressor=ContextAssembler(), base_retriever=finding())
-    assert retriever.invoke("Tell me of the Celtics") == []
 
 
 def test_a_pipeline_splits_and_keeps_one_of_two_that_say_the_same() -> None:
@@ -297,6 +194,11 @@ async def test_a_merger_of_retrievers_takes_turns() -> None:
 
 def theirs_of(*found: str) -> str:
     return str(create_retriever_tool(finding(*found), "get_path", "Looks up.").invoke("x"))
+
+
+def characters(most: int, documents: list[Document]) -> Context:
+    config = AssemblyConfig(format="minimal", max_characters=most)
+    return ContextAssembler(config=config).as_context().invoke(documents)
 
 
 def raises(function: Callable[[], Any]) -> str:
