@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware, ModelRetryMiddleware, SummarizationMiddleware
+from langchain.agents.middleware import ModelRetryMiddleware, SummarizationMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -109,15 +109,6 @@ def test_a_tool_that_waits_for_a_person_holds_nothing_up(tmp_path: Path) -> None
     by_name = {each.name: each for each in tool_messages(state["messages"])}
     assert by_name["ask_person"].content == "You may."
     assert by_name["search"].content == contexts_in(state["messages"], ["search"])[0].text
-
-
-def test_calls_that_a_person_approves_are_assembled(tmp_path: Path) -> None:
-    model = Scripted(calls("topic1"), AIMessage("It is [1]."))
-    middleware = [HumanInTheLoopMiddleware(interrupt_on={"search": True}), ContextMiddleware(tools=["search"])]
-    graph = create_agent(model, [TOOL], middleware=middleware, checkpointer=memory(tmp_path))
-    graph.invoke(asked("What is topic1?"), THREAD)
-    state = graph.invoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
-    assert model.prompts[-1][2].content == contexts_in(state["messages"], ["search"])[0].text
 
 
 async def test_a_stream_of_messages_has_each_of_them_once() -> None:

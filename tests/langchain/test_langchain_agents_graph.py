@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
-from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
@@ -243,12 +242,6 @@ def test_a_state_may_be_a_dataclass_or_a_model(state: Any) -> None:
     assert "topic0" in Context.from_dict(found["context"]).text
 
 
-@pytest.mark.parametrize("given", [None, [], [[], []], ()])
-def test_nothing_found_is_an_empty_context(given: Any) -> None:
-    context = Context.from_dict(context_node(ContextAssembler()).invoke({"query": "x", "documents": given})["context"])
-    assert (context.text, context.citations) == ("", ())
-
-
 def test_hits_and_retrieved_are_evidence_as_well() -> None:
     hit = Hit(Chunk("a", "a", "Drink water."))
     index = MemoryIndex([hit.chunk])
@@ -363,8 +356,3 @@ def context_graph() -> Any:
 def test_what_is_no_context_is_an_error(given: Any) -> None:
     with pytest.raises(InputError, match=r"contexts must be of Context|a context must be as Context.to_dict"):
         context_graph().invoke({"query": "x", "documents": [], "context": given})
-
-
-def test_any_runnable_that_finds_documents_is_a_retriever() -> None:
-    found = context_node(RunnableLambda(lambda query: BEFORE[:1]).with_retry()).invoke({"query": "topic0"})
-    assert "topic0" in Context.from_dict(found["context"]).text

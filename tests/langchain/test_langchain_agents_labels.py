@@ -109,22 +109,6 @@ async def test_after_time_travel_a_call_has_the_labels_of_its_own_branch(awaited
         assert message.response_metadata["ctxassembly"] == {"unknown": []}
 
 
-def test_a_branch_of_another_length_counts_from_what_it_holds() -> None:
-    """One context is taken out of the history by hand, and the turn is played again."""
-    answers = [calling("Rule 1 on drinking"), AIMessage("See [1]."), calling("Rule 2 on eating", turn="b")]
-    model = Model(messages=iter([*answers, AIMessage("See [4]."), AIMessage("See [1].")]))
-    app = create_agent(model, [searching()], checkpointer=InMemorySaver())
-    app.invoke(ASKED, THREAD)
-    second = app.invoke({"messages": [HumanMessage("And of eating?")]}, THREAD)
-    assert labels(second["messages"]) == [[1, 2, 3], [4, 5, 6]]
-    at = next(one for one in app.get_state_history(THREAD) if one.next == ("tools",))
-    from langchain_core.messages import RemoveMessage
-
-    gone: Any = [RemoveMessage(id=one.id) for one in at.values["messages"][:4]]
-    changed = app.update_state(at.config, {"messages": gone}, as_node="model")
-    assert labels(app.invoke(None, changed)["messages"]) == [[1, 2, 3]]
-
-
 @pytest.mark.parametrize("awaited", [False, True])
 @pytest.mark.parametrize("interrupted", [False, True])
 async def test_calls_at_once_share_no_label_whichever_tool_runs_first(awaited: bool, interrupted: bool) -> None:

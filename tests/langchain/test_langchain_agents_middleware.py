@@ -12,7 +12,7 @@ from langchain_core.runnables import ConfigurableField
 from langchain_core.tools import ToolException, tool
 
 from agent_samples import Scripted, agent, asked, assert_labels_count_on, calls, index, pages, search, tool_messages
-from ctxassembly import AssemblyConfig, Context, Conversation, resolve
+from ctxassembly import AssemblyConfig, Conversation, resolve
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextMiddleware, contexts_in
 
@@ -63,19 +63,6 @@ async def test_what_calls_at_the_same_time_found_is_said_once(awaited: bool) -> 
     found = {each.chunk_id for each in context.trace.decisions}
     assert {BEFORE[1].id, AFTER[1].id} <= found
     assert context.query == "topic1 before1\ntopic1 after1\ntopic1"
-
-
-def test_labels_count_on_from_turn_to_turn() -> None:
-    model = Scripted(calls("topic1"), calls("topic2"), AIMessage("Both."), calls("topic3"), AIMessage("Three."))
-    graph = agent(model, search(retriever()))
-    state = graph.invoke(asked("What are topic1 and topic2?"))
-    state = graph.invoke({"messages": [*state["messages"], ("user", "And topic3?")]})
-    assert_labels_count_on(contexts_in(state["messages"], ["search"]))
-    assert len(contexts_in(state["messages"], ["search"])) == 3
-    assert resolve("One [1] and [2].", state["messages"], tools=["search"]).unknown == ()
-    assert [each.content for each in tool_messages(model.prompts[-1])] == [
-        each.content for each in tool_messages(state["messages"])
-    ]
 
 
 def test_every_chunk_that_was_dropped_is_in_the_trace() -> None:
@@ -143,13 +130,6 @@ def test_only_the_tools_that_are_named_are_read() -> None:
     assert str(mine.content).startswith("[1] Source: ")
     assert not str(raw.content).startswith("[")
     assert all(isinstance(each, Document) for each in raw.artifact)
-
-
-def test_a_tool_that_found_nothing_stays_as_it_is() -> None:
-    model = Scripted(calls("topic1"), AIMessage("Nothing."))
-    state = agent(model, search(index().as_retriever())).invoke(asked("?"))
-    (message,) = tool_messages(state["messages"])
-    assert (message.content, message.artifact) == ("", [])
 
 
 def test_results_that_a_model_cites_by_itself_stay_in_blocks() -> None:
@@ -222,16 +202,6 @@ def test_a_supplement_of_a_tools_context_is_not_lost() -> None:
     assert context.text.count("SUPPLEMENTARY") == 1
 
 
-def test_a_language_and_a_format_hold_for_the_sentences_too() -> None:
-    config = AssemblyConfig(language="de", format="source")
-    model = Scripted(calls("topic1", "topic2"), AIMessage("Fertig."))
-    middleware = ContextMiddleware(ContextAssembler(config=config), tools=["search"])
-    agent(model, search(retriever()), middleware=middleware).invoke(asked("?"))
-    first, second = tool_messages(model.prompts[1])
-    assert str(first.content).startswith("[SOURCE 1]")
-    assert str(second.content).startswith("Die gefundenen Quellen stehen oben ([SOURCE ")
-
-
 def test_a_retriever_tool_without_documents_says_what_to_write() -> None:
     from langchain_core.tools import create_retriever_tool
 
@@ -261,15 +231,3 @@ def test_a_retriever_tool_without_documents_says_what_to_write() -> None:
 def test_wrong_arguments_are_an_error(wrong: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         ContextMiddleware(**wrong)
-
-
-def test_a_context_itself_is_evidence_as_well() -> None:
-    @tool(response_format="content_and_artifact")
-    def own(query: str) -> tuple[str, Context]:
-        """Searches."""
-        context = ContextAssembler().as_context().invoke(retriever(2).invoke(query))
-        return context.text, context
-
-    model = Scripted(calls("topic1", name="own"), AIMessage("Done."))
-    state = agent(model, own).invoke(asked("?"))
-    assert tool_messages(state["messages"])[0].content == contexts_in(state["messages"], ["search"])[0].text

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from operator import itemgetter
 from typing import Any
 
 import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.messages.content import create_citation, create_text_block
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, Hit, Labels, assemble
 from ctxassembly.errors import InputError
@@ -20,7 +18,6 @@ from langchain_ctxassembly import (
     answer_chain,
     resolve_citations,
     to_documents,
-    to_messages,
     to_tool_output,
 )
 from langchain_samples import document, documents, memory_store, vector_store
@@ -209,23 +206,6 @@ def test_what_is_no_answer_is_refused(given: Any) -> None:
 
 
 # In chains
-
-
-async def test_it_is_a_step_of_a_chain() -> None:
-    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=2)
-
-    def chain() -> Any:
-        model = GenericFakeChatModel(messages=iter([AIMessage("It is the falcon [1].")]))
-        ask = RunnableLambda(lambda given: to_messages(given["context"], given["question"])) | model
-        cite = RunnableLambda(lambda given: resolve_citations(given["answer"], given["context"]))
-        search = itemgetter("question") | RunnableLambda(retriever.context, retriever.acontext)
-        return RunnablePassthrough.assign(context=search) | RunnablePassthrough.assign(answer=ask) | cite
-
-    for message in (
-        chain().invoke({"question": "What of the falcon?"}),
-        await chain().ainvoke({"question": "What of the falcon?"}),
-    ):
-        assert cited(message) == [("[1]", "1")]
 
 
 def test_the_message_of_an_answer_chain_holds_its_own_citations() -> None:

@@ -11,13 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
 from langchain_classic.retrievers import ContextualCompressionRetriever, EnsembleRetriever
 from langchain_core.documents import Document
-from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.runnables import ConfigurableField, Runnable
-from langchain_core.tools import create_retriever_tool
+from langchain_core.runnables import ConfigurableField
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
@@ -68,12 +64,6 @@ def read(found: list[Document]) -> list[tuple[str | None, str, Any]]:
 
 def tenants(found: list[Document]) -> set[str]:
     return {document.metadata["tenant"] for document in found}
-
-
-def test_labels_name_source_and_page_and_documents_keep_the_ids(retriever: ContextRetriever) -> None:
-    found = retriever.with_filter({"tenant": "north"}).invoke("granite on page 2")
-    assert found[0].page_content.startswith("[1] Source: north.pdf, page")
-    assert {document.id for document in found} <= {document.id for document in DOCUMENTS}
 
 
 async def test_batches_and_streams_give_what_single_calls_give(retriever: ContextRetriever) -> None:
@@ -154,37 +144,6 @@ def test_it_stands_in_an_ensemble_and_in_compression(retriever: ContextRetriever
     compressing = ContextualCompressionRetriever(base_compressor=whole, base_retriever=retriever)
     of_north = {"tenant": "north"}
     assert read(compressing.invoke(QUERY, filter=of_north)) == read(retriever.invoke(QUERY, filter=of_north))
-
-
-def test_a_tool_gives_the_context_and_the_documents(retriever: ContextRetriever) -> None:
-    held = retriever.with_filter({"tenant": "south"})
-    tool = create_retriever_tool(held, "search", "Searches.", response_format="content_and_artifact")
-    message = tool.invoke({"type": "tool_call", "id": "1", "name": "search", "args": {"query": QUERY}})
-    assert message.content == text_of(held.invoke(QUERY))
-    assert read(message.artifact) == read(held.invoke(QUERY))
-
-
-class _Calling(GenericFakeChatModel):
-    """Calls the tool, then answers."""
-
-    def bind_tools(self, tools: Any, **kwargs: Any) -> Runnable[Any, Any]:
-        return self
-
-
-def asks(query: str) -> AIMessage:
-    return AIMessage("", tool_calls=[{"id": "1", "name": "search", "args": {"query": query}}])
-
-
-@pytest.mark.parametrize("tenant", ["north", "south"])
-async def test_an_agent_reads_what_its_user_may(retriever: ContextRetriever, tenant: str) -> None:
-    tool = create_retriever_tool(retriever.with_filter({"tenant": tenant}), "search", "Searches.")
-    for run in (True, False):
-        agent = create_agent(_Calling(messages=iter([asks(QUERY), AIMessage("It is so [1].")])), [tool])
-        given: Any = {"messages": [("user", QUERY)]}
-        state = agent.invoke(given) if run else await agent.ainvoke(given)
-        [said] = [message for message in state["messages"] if isinstance(message, ToolMessage)]
-        assert said.content == text_of(retriever.invoke(QUERY, filter={"tenant": tenant}))
-        assert state["messages"][-1].content == "It is so [1]."
 
 
 class _State(TypedDict, total=False):

@@ -23,7 +23,6 @@ from ctxassembly import (
     TokenBudget,
     resolve,
 )
-from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
@@ -283,9 +282,3 @@ def test_a_node_leaves_out_what_the_messages_have() -> None:
     forgotten = Context.from_dict(node.invoke({**state, "messages": []})["context"])
     assert [one.chunk_id for one in forgotten.provenance] == [PAGES[0].id, PAGES[1].id]
     assert forgotten.citations[0].label == second.citations[0].label == "1"
-
-
-@pytest.mark.parametrize("make", [ContextMiddleware, context_node])
-def test_where_the_conversation_follows_from_messages_none_is_given(make: Any) -> None:
-    with pytest.raises(ConfigError, match=r"assembler\.conversation must be None here"):
-        make(ContextAssembler(conversation=Conversation()))

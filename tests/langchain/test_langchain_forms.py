@@ -67,12 +67,6 @@ def test_what_is_no_context_is_refused(form: str, given: Any) -> None:
         FORMS[form](given)
 
 
-def test_changing_the_documents_leaves_the_context_alone() -> None:
-    context = assembler().as_context().invoke(HITS)
-    to_documents(context)[0].metadata["citation"]["label"] = "9"
-    assert to_documents(context)[0].metadata["citation"]["label"] == "1"
-
-
 # Search results
 
 
@@ -85,12 +79,6 @@ def test_a_search_result_has_a_text_block_for_each_chunk() -> None:
     assert [one["citations"] for one in (first, second, last)] == 3 * [{"enabled": True}]
     assert last["content"] == [{"type": "text", "text": "Facts."}]
     assert "".join(part["text"] for part in first["content"]) == context.passages[0].text
-
-
-def test_a_reader_of_search_results_sees_no_label() -> None:
-    context = assembler(format="source").as_context().invoke(HITS)
-    assert "[SOURCE 1]" in context.text
-    assert "SOURCE" not in json.dumps(to_search_results(context))
 
 
 # The output of a tool

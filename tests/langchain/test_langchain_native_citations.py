@@ -99,14 +99,6 @@ def test_a_native_citation_leads_to_the_chunk_that_it_names() -> None:
     assert message.response_metadata["ctxassembly"] == {"unknown": []}
 
 
-def test_a_range_of_text_blocks_names_each_of_its_chunks() -> None:
-    context = read(("A", 2), ("B", 5))
-    answer = Server(text("Both.", location(context, 1, 0, 2), location(context, 0, 2, 3))).model().invoke("?")
-    first, second = annotations(resolve_citations(answer, context))
-    assert (first["extras"]["chunk_ids"], first["extras"]["label"]) == (["B#4", "B#5"], "2")
-    assert (second["extras"]["chunk_ids"], second["extras"]["label"]) == (["A#3"], "1")
-
-
 def test_an_end_that_does_not_exceed_its_beginning_means_one_block() -> None:
     """As Anthropic's guide had it before."""
     context = read(("A", 2))
@@ -201,23 +193,6 @@ def test_without_the_name_of_a_provider_the_native_form_is_read_all_the_same() -
     first, second = annotations(message)
     assert first["extras"]["chunk_ids"] == ["A#2"]
     assert second == {"type": "non_standard_annotation", "value": web}
-
-
-def test_the_pieces_of_a_stream_are_led_back_when_they_are_whole() -> None:
-    from langchain_core.messages import AIMessageChunk
-
-    context = read(("A", 2))
-    place = location(context, 0, 1, 2)
-    told: Any = {"model_provider": "anthropic"}
-    pieces = [
-        AIMessageChunk([{"type": "text", "text": "the ", "index": 0}], response_metadata=told),
-        AIMessageChunk([{"type": "text", "text": "meadow", "index": 0}], response_metadata=told),
-        AIMessageChunk([{"type": "text", "citations": [place], "index": 0}], response_metadata=told),
-    ]
-    whole = pieces[0] + pieces[1] + pieces[2]
-    message = resolve_citations(whole, context)
-    assert message.text == "the meadow"
-    assert [one["extras"]["chunk_ids"] for one in annotations(message)] == [["A#2"]]
 
 
 def test_the_result_may_be_sent_again() -> None:
