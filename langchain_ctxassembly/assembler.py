@@ -27,7 +27,7 @@ from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.integrations.metadata import ContextPayload
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.runtime.assemble import AssemblyServices, assemble, assemble_as, check_llm
+from ctxassembly.runtime.assemble import assemble, assemble_as, assembly_ports, check_llm
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for
@@ -200,7 +200,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         filter: Any,
     ) -> T:
         """Return `transform` of the context of `inputs`, after issuing its warnings and its event."""
-        AssemblyServices(self.store)  # refuse a store with afetch alone here: `neighbor_store` may hide it
+        assembly_ports(self.store)  # refuse a store with afetch alone here: `neighbor_store` may hide it
         spans = Spans(config)
         arguments = self._arguments(inputs, search, filter)
         llm = text_model(self.llm, lambda: spans.config)

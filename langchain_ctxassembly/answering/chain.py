@@ -47,6 +47,7 @@ from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime import answer_run
 from ctxassembly.runtime.answer import aunderstand, understand
 from ctxassembly.runtime.answer_run import check_answer_config, check_cache
+from ctxassembly.runtime.driver import Port
 from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.answering.chat_model import AnswerModels, check_model, question_in
 from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence_of
@@ -132,22 +133,18 @@ class AnswerRun(answer_run.AnswerRun):
             super().__init__(replace(parts, model=replace(parts.model, config=config)), call, config)
 
     @override
-    def ask(self, request: Any) -> Any:
-        if isinstance(request, SearchAll):
-            return self._search(request)
-        if isinstance(request, Assemble):
-            return self._assembling_runnable(request).invoke(self._assembler_inputs(request), self._run_config)
-        with ambient_config(self._run_config):
-            return super().ask(request)
+    def ports(self) -> dict[type, Port]:
+        ports = {kind: _within(self._run_config, port) for kind, port in super().ports().items()}
+        search = super().ports()[SearchAll]
+        ports[SearchAll] = Port(partial(self._search, search), partial(self._asearch, search))
+        ports[Assemble] = Port(self._assemble, self._aassemble)
+        return ports
 
-    @override
-    async def aask(self, request: Any) -> Any:
-        if isinstance(request, SearchAll):
-            return await self._asearch(request)
-        if isinstance(request, Assemble):
-            return await self._assembling_runnable(request).ainvoke(self._assembler_inputs(request), self._run_config)
-        with ambient_config(self._run_config):
-            return await super().aask(request)
+    def _assemble(self, request: Assemble) -> Context:
+        return self._assembling_runnable(request).invoke(self._assembler_inputs(request), self._run_config)
+
+    async def _aassemble(self, request: Assemble) -> Context:
+        return await self._assembling_runnable(request).ainvoke(self._assembler_inputs(request), self._run_config)
 
     def output(self, answer: Answer) -> dict[str, Any]:
         """Return the output of the chain without the text of the answer, which its pieces have given."""
@@ -162,13 +159,13 @@ class AnswerRun(answer_run.AnswerRun):
             "message": message,
         }
 
-    def _search(self, request: SearchAll) -> Sequence[Retrieved | Exception]:
+    def _search(self, search: Port, request: SearchAll) -> Sequence[Retrieved | Exception]:
         """Return the results of all searches of a question, in one run."""
         manager = get_callback_manager_for_config(self._run_config)
         run = manager.on_retriever_start(None, _query(request), name="retrieve")
         try:
             with ambient_config(patch_config(self._run_config, callbacks=run.get_child())):
-                replies: Sequence[Retrieved | Exception] = super().ask(request)
+                replies: Sequence[Retrieved | Exception] = search.call(request)
         except BaseException as error:
             run.on_retriever_error(error)
             raise
@@ -176,13 +173,13 @@ class AnswerRun(answer_run.AnswerRun):
         run.on_retriever_error(failure) if failure else run.on_retriever_end(found)
         return replies
 
-    async def _asearch(self, request: SearchAll) -> Sequence[Retrieved | Exception]:
+    async def _asearch(self, search: Port, request: SearchAll) -> Sequence[Retrieved | Exception]:
         """Async version of `_search`."""
         manager = get_async_callback_manager_for_config(self._run_config)
         run = await manager.on_retriever_start(None, _query(request), name="retrieve")
         try:
             with ambient_config(patch_config(self._run_config, callbacks=run.get_child())):
-                replies: Sequence[Retrieved | Exception] = await super().aask(request)
+                replies: Sequence[Retrieved | Exception] = await search.acall(request)
         except BaseException as error:
             await run.on_retriever_error(error)
             raise
@@ -202,6 +199,20 @@ class AnswerRun(answer_run.AnswerRun):
         own = resolve_supplement(request.query, self._evidence.supplement)
         supplement = request.supplement if own is None else own
         return assembler_inputs(request.hits, request.query, supplement, request.conversation)
+
+
+def _within(config: RunnableConfig, port: Port) -> Port:
+    """Return `port`, called in the run of `config`."""
+
+    def call(request: Any) -> Any:
+        with ambient_config(config):
+            return port.call(request)
+
+    async def acall(request: Any) -> Any:
+        with ambient_config(config):
+            return await port.acall(request)
+
+    return Port(call, acall)
 
 
 def _query(request: SearchAll) -> str:

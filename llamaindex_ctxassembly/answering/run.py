@@ -28,6 +28,7 @@ from ctxassembly.integrations.metadata import (
     to_exchanges,
 )
 from ctxassembly.runtime import answer_run
+from ctxassembly.runtime.driver import Port
 from ctxassembly.safe_repr import safe_repr
 from llamaindex_ctxassembly.answering.evidence import RetrieverEvidence
 from llamaindex_ctxassembly.answering.llm import SyncLLM
@@ -107,16 +108,14 @@ class AnswerRun(answer_run.AnswerRun):
         return ChatMessage(content=answer.text, role=MessageRole.ASSISTANT, additional_kwargs=extra)
 
     @override
-    def ask(self, request: Any) -> Any:
-        name = _step_name(request)
-        function = self._assemble if isinstance(request, Assemble) else super().ask
-        return function(request) if name is None else in_span(name, function)(request)
-
-    @override
-    async def aask(self, request: Any) -> Any:
-        name = _step_name(request)
-        function: Callable[[Any], Any] = self._aassemble if isinstance(request, Assemble) else super().aask
-        return await (function(request) if name is None else in_span(name, function)(request))
+    def ports(self) -> dict[type, Port]:
+        ports = {**super().ports(), Assemble: Port(self._assemble, self._aassemble)}
+        steps: dict[type, Callable[[Any], str]] = {
+            AskModel: lambda request: request.purpose,
+            SearchAll: lambda _: "retrieve",
+            Assemble: lambda _: "assemble",
+        }
+        return ports | {kind: _in_span(name_of, ports[kind]) for kind, name_of in steps.items()}
 
     def _assemble(self, request: Assemble) -> Context:
         postprocessor = self._evidence.filtered_postprocessor(request.filter)
@@ -165,11 +164,13 @@ def in_span(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return cast(Callable[[Any], Any], dispatcher.span(traced))
 
 
-def _step_name(request: Any) -> str | None:
-    """Return the name of the step that begins with `request`; None within a step."""
-    if isinstance(request, AskModel):
-        return request.purpose
-    return {SearchAll: "retrieve", Assemble: "assemble"}.get(type(request))
+def _in_span(name_of: Callable[[Any], str], port: Port) -> Port:
+    """Return `port` with each call in a span, which `name_of` names."""
+
+    async def acall(request: Any) -> Any:
+        return await in_span(name_of(request), port.acall)(request)
+
+    return Port(lambda request: in_span(name_of(request), port.call)(request), acall)
 
 
 Events = Generator[AnswerPiece | Answer, None, None]

@@ -1,17 +1,9 @@
 """Calls in threads and on the event loop. No other file of the engine knows of either.
 
-How a deadline holds. A thread can't be stopped from outside, so a call that is late is given up, not ended: its caller
-goes on at the deadline, and its answer is dropped when it comes. Three things follow:
-
-- no caller ever joins a thread. It waits for a future with a timeout, and cancels it: a call that hasn't begun never
-  does, one that has runs on by itself;
-- the threads of calls with a deadline are daemons. The pools of `concurrent.futures` are joined when the interpreter
-  ends, so one call that hangs would keep the process alive;
-- a thread that hangs is lost. `submit` may start others in its place, up to `MAX_BACKGROUND_THREADS`; `gather_sync`
-  starts its own threads for each batch, `MAX_CONCURRENT_CALLS` of them, so that one batch can't block another.
-
-A task of the event loop can be cancelled, but a driver may take long to react: it notifies the server, and waits for
-the reply. So cancelled tasks are left to finish by themselves, too.
+A thread can't be stopped from outside, so a call that is late is given up, not ended: its caller goes on at the
+deadline, and its answer is dropped when it comes. So calls with a deadline run in daemon threads of their own: the
+executors of the standard library are joined when the interpreter or the event loop ends, and one call that hangs would
+keep the process alive. Cancelled tasks are left to finish by themselves, too: a driver notifies its server first.
 
 Every call runs in a copy of its caller's context variables, by which tracers find the span that it belongs to. asyncio
 and threading are imported where they are used: importing the engine stays light.
@@ -21,17 +13,15 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     import asyncio
-    from concurrent.futures import Future
+    from concurrent.futures import Future, ThreadPoolExecutor
     from contextlib import AbstractContextManager
-    from queue import SimpleQueue
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -40,8 +30,6 @@ MAX_CONCURRENT_CALLS = 8
 """Calls of one batch that run at the same time; the service called may allow fewer."""
 WORKER_THREAD = "ctxassembly-turns"
 """Name of the thread that `run_in_worker` works in."""
-MAX_BACKGROUND_THREADS = 128
-"""Most threads for single calls. If all of them hang, further calls wait until their deadline."""
 
 
 class DeadlineError(TimeoutError):
@@ -56,8 +44,7 @@ def is_async(function: object) -> bool:
 def to_async(function: Callable[[T], R]) -> Callable[[T], Awaitable[R]]:
     """Return an async version of `function`, which is called in a thread.
 
-    Inside, an exception is passed as a value and raised afterwards: no future takes a StopIteration, and the
-    caller would wait for it for ever.
+    Inside, an exception is passed as a value: no future takes a StopIteration, and the caller would wait for ever.
     """
 
     async def call_in_thread(argument: T) -> R:
@@ -74,13 +61,14 @@ def to_async(function: Callable[[T], R]) -> Callable[[T], Awaitable[R]]:
 def submit(call: Callable[[], R]) -> Future[R]:
     """Start `call` in a daemon thread, and give back its future.
 
-    Threads are kept for further calls, since starting one costs more than most calls take. Neither a fork nor the end
-    of the interpreter waits for them.
-
     >>> wait_with_deadline(5.0, submit(lambda: 6 * 7))
     42
     """
-    return _pool("ctxassembly-background", MAX_BACKGROUND_THREADS).submit_call(call)
+    from concurrent.futures import Future
+
+    future: Future[R] = Future()
+    _start_threads([(future, call)])
+    return future
 
 
 async def run_in_worker(call: Callable[[], R]) -> R:
@@ -90,16 +78,24 @@ async def run_in_worker(call: Callable[[], R]) -> R:
     goes on at once; a piece whose turn hasn't come is never begun.
     """
     import asyncio
+    from contextvars import copy_context
     from threading import current_thread
 
-    if current_thread().name == WORKER_THREAD:  # a call that runs an event loop would wait for itself
+    if current_thread().name.startswith(WORKER_THREAD):  # a call that runs an event loop would wait for itself
         return call()
-    return await asyncio.wrap_future(_pool(WORKER_THREAD, 1).submit_call(call))
+    return await asyncio.wrap_future(_worker(os.getpid()).submit(copy_context().run, call))
 
 
 def schedule_in_worker(call: Callable[[], object]) -> None:
     """Make `call` in the thread of `run_in_worker`, after all that has begun or waits there. Nobody waits for it."""
-    _pool(WORKER_THREAD, 1).submit_call(call)
+    _worker(os.getpid()).submit(call)
+
+
+@lru_cache(1)
+def _worker(process: int) -> ThreadPoolExecutor:  # noqa: ARG001 - a fork doesn't copy threads
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(1, WORKER_THREAD)
 
 
 def wait_with_deadline(seconds: float, future: Future[R]) -> R:
@@ -108,17 +104,14 @@ def wait_with_deadline(seconds: float, future: Future[R]) -> R:
     Raises:
         DeadlineError: there is none by then. The future is cancelled, and nobody waits until it is.
     """
-    from concurrent.futures import TimeoutError as NotYet
-    from threading import TIMEOUT_MAX
+    from concurrent.futures import wait
 
     try:
-        return future.result(min(seconds, TIMEOUT_MAX))
-    except NotYet:
-        if future.done():  # the call raised a timeout of its own, or ended at the last moment
+        if wait([future], _capped(seconds)).done:
             return future.result()
-        raise DeadlineError(f"no answer within {seconds:g} s") from None
     finally:
         future.cancel()
+    raise DeadlineError(f"no answer within {seconds:g} s")
 
 
 async def await_with_deadline(seconds: float, future: Awaitable[R] | Future[R]) -> R:
@@ -131,14 +124,10 @@ async def await_with_deadline(seconds: float, future: Awaitable[R] | Future[R]) 
 
     task = asyncio.wrap_future(future) if isinstance(future, Future) else asyncio.ensure_future(future)
     try:
-        await asyncio.wait([task], timeout=seconds)
-        if task.done():
+        if (await asyncio.wait([task], timeout=seconds))[0]:
             return task.result()
     finally:
-        if task.cancel():
-            # A cancelled driver notifies the server and waits for its reply. The caller doesn't wait for it.
-            _cancelled_tasks.add(task)
-            task.add_done_callback(_discard_task)
+        _cancel(task)
     raise DeadlineError(f"no answer within {seconds:g} s")
 
 
@@ -158,11 +147,10 @@ def gather_sync(function: Callable[[T], R], arguments: Sequence[T], timeout_seco
     [1, 2]
     """
     from concurrent.futures import wait
-    from threading import TIMEOUT_MAX
 
     futures = _start_batch(function, arguments)
     try:
-        wait(futures, min(timeout_seconds, TIMEOUT_MAX))
+        wait(futures, _capped(timeout_seconds))
         return [future.result() if future.done() else _timeout_error(timeout_seconds) for future in futures]
     finally:
         for future in futures:
@@ -191,7 +179,7 @@ async def gather_async(
         return [future.result() if future.done() else _timeout_error(timeout_seconds) for future in futures]
     finally:
         for future in futures:
-            future.cancel()
+            _cancel(future)
 
 
 def iter_completed(
@@ -205,20 +193,16 @@ def iter_completed(
     >>> sorted(iter_completed(int, ["1", "2", "3"], 2))
     [('1', 1), ('2', 2), ('3', 3)]
     """
-    from queue import SimpleQueue
+    from concurrent.futures import wait
 
-    pending = iter(arguments)
-    completed: SimpleQueue[tuple[T, Future[Any]]] = SimpleQueue()
-    running = 0
+    pending, running = iter(arguments), dict[Any, T]()
     while True:
-        for argument in islice(pending, max_concurrent - running):
-            running += 1
-            submit(partial(_call_safely, function, argument)).add_done_callback(_put_completed(completed, argument))
+        for argument in islice(pending, max_concurrent - len(running)):
+            running[submit(partial(_call_safely, function, argument))] = argument
         if not running:
             return
-        argument, future = completed.get()
-        running -= 1
-        yield argument, future.result()
+        future = next(iter(wait(running, return_when="FIRST_COMPLETED").done))
+        yield running.pop(future), future.result()
 
 
 async def aiter_completed(
@@ -228,51 +212,48 @@ async def aiter_completed(
     import asyncio
     from contextlib import nullcontext
 
-    pending = iter(arguments)
-    completed: asyncio.Queue[tuple[T, asyncio.Future[Any]]] = asyncio.Queue()
-    tasks: set[asyncio.Future[Any]] = set()
+    pending, running = iter(arguments), dict[Any, T]()
     try:
         while True:
-            for argument in islice(pending, max_concurrent - len(tasks)):
-                task: asyncio.Future[Any] = asyncio.ensure_future(_await_safely(function, argument, nullcontext()))
-                tasks.add(task)
-                task.add_done_callback(_put_completed(completed, argument))
-            if not tasks:
+            for argument in islice(pending, max_concurrent - len(running)):
+                running[asyncio.ensure_future(_await_safely(function, argument, nullcontext()))] = argument
+            if not running:
                 return
-            argument, future = await completed.get()
-            tasks.discard(future)
-            yield argument, future.result()
+            task = next(iter((await asyncio.wait(running, return_when="FIRST_COMPLETED"))[0]))
+            yield running.pop(task), task.result()
     finally:
-        for task in tasks:
-            task.cancel()
-
-
-def _put_completed(completed: Any, argument: object) -> Callable[[Any], None]:
-    """Return a callback that puts a completed future into a queue, with its argument."""
-    return lambda future: completed.put_nowait((argument, future))
+        for task in running:
+            _cancel(task)
 
 
 def _start_batch(function: Callable[[T], Any], arguments: Sequence[T]) -> list[Future[Any]]:
-    """Start a batch in daemon threads of its own, and return the futures in the order of `arguments`."""
+    """Start a batch in threads of its own, and return the futures in the order of `arguments`."""
     from concurrent.futures import Future
+
+    futures: list[Future[Any]] = [Future() for _ in arguments]
+    _start_threads(
+        [(future, partial(_call_safely, function, one)) for future, one in zip(futures, arguments, strict=True)]
+    )
+    return futures
+
+
+def _start_threads(calls: Sequence[tuple[Future[Any], Callable[[], Any]]]) -> None:
+    """Make `calls` in daemon threads, in their order, and set their futures."""
     from contextvars import copy_context
     from threading import Thread
 
-    futures: list[Future[Any]] = [Future() for _ in arguments]
-    calls = [partial(copy_context().run, _call_safely, function, one) for one in arguments]
-    pending = deque(zip(futures, calls, strict=True))
+    pending = iter([(future, partial(copy_context().run, cast(Any, call))) for future, call in calls])
 
     def work() -> None:
-        while True:
-            try:
-                future, call = pending.popleft()
-            except IndexError:
-                return
-            _run_into(future, call)
+        for future, call in pending:  # of a list: its iterator can be shared by threads
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(call())
+                except BaseException as error:  # noqa: BLE001 - the future raises it again for its reader
+                    future.set_exception(error)
 
     for _ in range(min(MAX_CONCURRENT_CALLS, len(calls))):
         Thread(target=work, name="ctxassembly-call", daemon=True).start()
-    return futures
 
 
 def _call_safely(function: Callable[[T], R], argument: T) -> R | Exception:
@@ -290,67 +271,17 @@ async def _await_safely(function: Callable[[T], Awaitable[R]], argument: T, sema
             return error
 
 
+def _cancel(future: asyncio.Future[Any]) -> None:
+    """Cancel what isn't done. An error that it ends with is heard by nobody, and asyncio needn't report it."""
+    if future.cancel():
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+def _capped(seconds: float) -> float:
+    from threading import TIMEOUT_MAX
+
+    return min(seconds, TIMEOUT_MAX)
+
+
 def _timeout_error(timeout_seconds: float) -> TimeoutError:
     return TimeoutError(f"no answer within {timeout_seconds:g} s")
-
-
-class _DaemonPool:
-    """At most `max_workers` daemon threads that take calls in order. A thread is started if none is idle."""
-
-    def __init__(self, name: str, max_workers: int) -> None:
-        from queue import SimpleQueue
-        from threading import Lock, Semaphore
-
-        self._name, self._max_workers = name, max_workers
-        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
-        self._idle = Semaphore(0)
-        self._start_lock = Lock()
-        self._started_count = 0
-
-    def submit_call(self, call: Callable[[], R]) -> Future[R]:
-        from concurrent.futures import Future
-        from contextvars import copy_context
-        from threading import Thread
-
-        future: Future[R] = Future()
-        self._calls.put((future, partial(copy_context().run, call)))
-        if not self._idle.acquire(blocking=False):
-            with self._start_lock:
-                if self._started_count < self._max_workers:
-                    Thread(target=self._work, name=self._name, daemon=True).start()
-                    self._started_count += 1
-        return future
-
-    def _work(self) -> None:
-        while True:
-            _run_into(*self._calls.get())
-            self._idle.release()
-
-
-def _run_into(future: Future[Any], call: Callable[[], Any]) -> None:
-    if future.set_running_or_notify_cancel():
-        try:
-            answer = call()
-        except BaseException as error:  # noqa: BLE001 - the future raises it again for its reader
-            future.set_exception(error)
-        else:
-            future.set_result(answer)
-
-
-_pools: dict[tuple[int, str], _DaemonPool] = {}
-"""Pools by process and name: a fork doesn't copy threads."""
-
-
-def _pool(name: str, max_workers: int) -> _DaemonPool:
-    key = (os.getpid(), name)
-    return _pools.get(key) or _pools.setdefault(key, _DaemonPool(name, max_workers))
-
-
-_cancelled_tasks: set[asyncio.Future[Any]] = set()
-"""Cancelled futures that aren't done yet, kept here because the event loop holds only weak references to tasks."""
-
-
-def _discard_task(future: asyncio.Future[Any]) -> None:
-    _cancelled_tasks.discard(future)
-    if not future.cancelled():
-        future.exception()  # asyncio reports an exception that nobody has looked at

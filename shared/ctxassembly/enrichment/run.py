@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import Any
 
-from ctxassembly.answering.requests import AskModel
 from ctxassembly.concurrency import aiter_completed, is_async, iter_completed
 from ctxassembly.config.enrichment import EnrichmentConfig
-from ctxassembly.data.enrichment import Outline, ReadDocument
+from ctxassembly.data.enrichment import Outline, ReadDocument, WriteNotes
 from ctxassembly.data.requests import EmbedTexts
 from ctxassembly.data.validation import check_type
 from ctxassembly.enrichment.pipeline import PendingWork, document_flow, notes_request, pending_work, split_into_calls
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncEmbeddings, ChatModel, Embeddings, EnrichmentTable
-from ctxassembly.runtime.answer_run import AnswerServices
+from ctxassembly.runtime.answer_run import AskedModel
 from ctxassembly.runtime.driver import Port, adrive, drive
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.safe_repr import describe_error, safe_repr
@@ -130,7 +129,12 @@ class EnrichmentRun:
         self._limit = limit
         self._table: EnrichmentTable = table
         self._count = counter_for(ENCODING).count
-        self._model = AnswerServices(model, None)
+        self._ports = {
+            **AskedModel(model).ports,
+            EmbedTexts: self._embed.taking(lambda request: (list(request.texts),)),
+            ReadDocument: Port(lambda request: table.read(request.outline)),
+            WriteNotes: Port(table.write),
+        }
         self._pending: list[tuple[Outline, PendingWork]] = []
         self._failures: dict[Outline, str] = {}
         """By document the reason why it has no notes; empty if it has."""
@@ -168,23 +172,12 @@ class EnrichmentRun:
 
     def enrich(self, outline: Outline) -> str:
         """Write the notes on one document, and return the failure; empty if there was none."""
-        return drive(self._flow(outline), lambda request: Port.call(*self._port_for(request)))
+        return drive(document_flow(outline, self.config, self._count, has_embedder=bool(self._embed)), self._ports)
 
     async def aenrich(self, outline: Outline) -> str:
         """Async version of `enrich`."""
-        return await adrive(self._flow(outline), lambda request: Port.acall(*self._port_for(request)))
-
-    def _flow(self, outline: Outline) -> Generator[Any, Any, str]:
-        return document_flow(outline, self.config, self._count, has_embedder=bool(self._embed))
-
-    def _port_for(self, request: Any) -> tuple[Port, Any]:
-        """Return the service that answers `request`, and what it is given."""
-        if isinstance(request, AskModel):
-            return Port(self._model.ask, self._model.aask), request
-        if isinstance(request, EmbedTexts):
-            return self._embed, list(request.texts)
-        is_read = isinstance(request, ReadDocument)
-        return (Port(self._table.read), request.outline) if is_read else (Port(self._table.write), request)
+        flow = document_flow(outline, self.config, self._count, has_embedder=bool(self._embed))
+        return await adrive(flow, self._ports)
 
     def record(self, outline: Outline, failure: str | Exception) -> None:
         """Record the outcome of a document. `MAX_FAILURES` failures in a row set `stop_reason`."""

@@ -25,9 +25,9 @@ from ctxassembly.errors import InputError
 from ctxassembly.protocols import AnswerCache, AsyncScorer, ChatModel, Scorer
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.answer_run import AnswerRun, AnswerServices, ChainParts, check_cache, check_chat_model, today
+from ctxassembly.runtime.answer_run import AnswerRun, AskedModel, ChainParts, check_cache, check_chat_model, today
 from ctxassembly.runtime.assemble import aassemble, assemble
-from ctxassembly.runtime.driver import adrive, adrive_observed, drive, drive_observed
+from ctxassembly.runtime.driver import Port, adrive, drive, stage_ports
 from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
@@ -49,12 +49,14 @@ class IndexEvidence:
     def search(self, request: Search) -> Retrieved:
         """Return the hits for one search, as a stage if stages are observed: several searches may run at once."""
         on_stage = self.extra_arguments.get("on_stage")
-        return drive_observed(_search_flow(request, is_observed=on_stage is not None), self._search, on_stage)
+        ports = {Search: Port(self._search), **stage_ports(on_stage, needs_sync=True)}
+        return drive(_search_flow(request, is_observed=on_stage is not None), ports)
 
     async def asearch(self, request: Search) -> Retrieved:
         """Async version of `search`."""
         on_stage = self.extra_arguments.get("on_stage")
-        return await adrive_observed(_search_flow(request, is_observed=on_stage is not None), self._asearch, on_stage)
+        ports = {Search: Port(None, self._asearch), **stage_ports(on_stage, needs_sync=False)}
+        return await adrive(_search_flow(request, is_observed=on_stage is not None), ports)
 
     def assemble(self, request: Assemble) -> Context:
         """Return the context, with neighbors from the index if it has them, under the call's filter."""
@@ -326,7 +328,7 @@ def understand(
     """
     config = config or AnswerConfig()
     flow = understand_flow(check_question(question), check_history(history), config, today())
-    return drive(flow, AnswerServices(model, None).ask)[0]
+    return drive(flow, AskedModel(model).ports)[0]
 
 
 async def aunderstand(
@@ -340,7 +342,7 @@ async def aunderstand(
     """
     config = config or AnswerConfig()
     flow = understand_flow(check_question(question), check_history(history), config, today())
-    return (await adrive(flow, AnswerServices(model, None).aask))[0]
+    return (await adrive(flow, AskedModel(model).ports))[0]
 
 
 def check_question(question: Any) -> str:

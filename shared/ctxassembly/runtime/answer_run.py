@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
@@ -44,7 +45,7 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.requests import FetchChunks
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AnswerCache
-from ctxassembly.runtime.assemble import AssemblyServices
+from ctxassembly.runtime.assemble import assembly_ports
 from ctxassembly.runtime.driver import Port, adrive_stream, drive_stream
 from ctxassembly.safe_repr import safe_repr
 
@@ -74,119 +75,62 @@ def check_chat_model(model: Any) -> None:
         raise InputError(f"model must be {allowed}, got {safe_repr(model)}{hint}")
 
 
-class AnswerServices:
-    """The services of one call, and the stream that it has open.
+class AskedModel:
+    """A model that is asked for replies, and the stream that it has open.
 
     It is a context manager, sync and async. Leaving it closes the stream: a reader who goes away stops the model.
     """
 
-    def __init__(self, model: Any, source: Any, cache: AnswerCache | None = None) -> None:
+    def __init__(self, model: Any) -> None:
         """Check that `model` can be asked.
 
         Raises:
             InputError: it is neither a function nor an object with `ask` or `aask`.
         """
         check_chat_model(model)
-        self._model, self._cache = model, cache
-        self._ask_port = Port.of(model, "ask")
-        self._source_ports = {
-            kind: (Port.of(source, name, accepts_function=False), name)
-            for kind, name in ((SearchAll, "search"), (Assemble, "assemble"))
-        }
-        self._source = source
-        self._stream: Any = None
-
-    def ask(self, request: Any) -> Any:
-        """Return the reply to `request`."""
-        if isinstance(request, AskModel):
-            if request.is_streamed:
-                self._stream = self._open_stream(request)
-                return None
-            return _single_reply(self._sync_model().gather((request,), request.timeout_seconds))
-        if isinstance(request, NextPiece):
-            return _parse_piece(wait_with_deadline(request.timeout_seconds, submit(self._read_piece)))
-        if isinstance(request, (CacheGet, CacheSet)):
-            return _use_cache(cast(AnswerCache, self._cache), request)
-        if isinstance(request, Compute):
-            return request.function()
-        if isinstance(request, FetchCited):
-            if (store := self._cited_store(request)) is None:
-                return None
-            services = AssemblyServices(store, transform_fetched=self._transform_fetched)
-            return self._stored_chunks(store, services.ask(FetchChunks(request.refs)))
-        port, name = self._source_ports[type(request)]
-        if port.sync is None:
-            raise InputError(
-                f"{type(self._source).__name__} has no {name}(request); what can only be awaited needs aanswer()"
-            )
-        if isinstance(request, SearchAll):
-            return port.gather(request.searches, SEARCH_SECONDS)
-        return port.call(request)
-
-    async def aask(self, request: Any) -> Any:
-        """Async version of `ask`."""
-        if isinstance(request, AskModel):
-            if request.is_streamed:
-                self._stream = self._aopen_stream(request)
-                return None
-            return _single_reply(await self._ask_port.agather((request,), request.timeout_seconds))
-        if isinstance(request, NextPiece):
-            is_async_stream = isinstance(self._stream, AsyncIterator)
-            piece: Any = _next_piece(self._stream) if is_async_stream else submit(self._read_piece)
-            return _parse_piece(await await_with_deadline(request.timeout_seconds, piece))
-        if isinstance(request, (CacheGet, CacheSet)):
-            return await Port(_use_cache).acall(cast(AnswerCache, self._cache), request)
-        if isinstance(request, Compute):
-            return await run_in_worker(request.function)
-        if isinstance(request, FetchCited):
-            if (store := self._cited_store(request)) is None:
-                return None
-            services = AssemblyServices(store, transform_fetched=self._transform_fetched, needs_sync=False)
-            return self._stored_chunks(store, await services.aask(FetchChunks(request.refs)))
-        port, name = self._source_ports[type(request)]
-        if not port:
-            raise InputError(f"{type(self._source).__name__} has neither {name}(request) nor a{name}(request)")
-        if isinstance(request, SearchAll):
-            return await port.agather(request.searches, SEARCH_SECONDS)
-        return await port.acall(request)
-
-    def _cited_store(self, request: FetchCited) -> Any:
-        """Return the store of the source under the filter of the call; None if it has no store."""
-        return self._source.store(request.filter) if hasattr(self._source, "store") else None
+        self._model, self._stream = model, cast(Any, None)
+        self._port = Port.of(model, "ask")
+        self._batch = self._port.each(lambda request: (request,), lambda request: request.timeout_seconds)
 
     @property
-    def _transform_fetched(self) -> Any:
-        return getattr(self._source, "transform_fetched", None)
+    def ports(self) -> dict[type, Port]:
+        """The ports of its replies: whole, and by the piece."""
+        return {AskModel: Port(self._ask, self._aask), NextPiece: Port(self._next_piece, self._anext_piece)}
 
-    def _stored_chunks(self, store: Any, chunks: Iterable[Chunk]) -> StoredChunks:
-        may_be_read = getattr(store, "holds_filter", None) is True or getattr(self._source, "reads_whole_store", False)
-        usable, _, _ = admit_chunks(chunks)
-        return StoredChunks(usable, may_be_read)
+    def _ask(self, request: AskModel) -> ModelReply | None:
+        if not request.is_streamed:
+            return _single_reply(_require_sync(self._batch).call(request))
+        self._stream = self._open_stream(request)
+        return None
 
-    def _sync_model(self) -> Port:
-        message = "a model that can only be awaited needs aanswer(), or the adapter's async methods"
-        return self._ask_port.require_sync(message)
-
-    def _read_piece(self) -> Any:
-        return next(self._stream, _END)
+    async def _aask(self, request: AskModel) -> ModelReply | None:
+        if not request.is_streamed:
+            return _single_reply(await self._batch.acall(request))
+        if hasattr(self._model, "astream"):
+            self._stream = aiter(self._model.astream(request))
+        elif hasattr(self._model, "stream") or self._port.async_ is None:
+            self._stream = self._open_stream(request)
+        else:
+            self._stream = _stream_once(self._port, request)
+        return None
 
     def _open_stream(self, request: AskModel) -> Iterator[Any]:
         """Return the pieces of the answer: a single one if the model doesn't stream."""
         if hasattr(self._model, "stream"):
             return iter(self._model.stream(request))
-        model = self._sync_model()
-        return (model.call(request) for _ in range(1))
+        port = _require_sync(self._port)
+        return (port.call(request) for _ in range(1))
 
-    def _aopen_stream(self, request: AskModel) -> Iterator[Any] | AsyncIterator[Any]:
-        if hasattr(self._model, "astream"):
-            return cast(AsyncIterator[Any], aiter(self._model.astream(request)))
-        if hasattr(self._model, "stream") or self._ask_port.async_ is None:
-            return self._open_stream(request)
+    def _next_piece(self, request: NextPiece) -> ModelReply | None:
+        return _parse_piece(wait_with_deadline(request.timeout_seconds, submit(self._read_piece)))
 
-        async def stream_once() -> AsyncIterator[Any]:
-            yield await self._ask_port.acall(request)
+    async def _anext_piece(self, request: NextPiece) -> ModelReply | None:
+        is_async_stream = isinstance(self._stream, AsyncIterator)
+        piece: Any = _aread_piece(self._stream) if is_async_stream else submit(self._read_piece)
+        return _parse_piece(await await_with_deadline(request.timeout_seconds, piece))
 
-        return stream_once()
+    def _read_piece(self) -> Any:
+        return next(self._stream, _END)
 
     def __enter__(self) -> Self:
         return self
@@ -206,15 +150,16 @@ class AnswerServices:
         self.__exit__()
 
 
-async def _next_piece(stream: AsyncIterator[Any]) -> Any:
+def _require_sync(model: Port) -> Port:
+    return model.require_sync("a model that can only be awaited needs aanswer(), or the adapter's async methods")
+
+
+async def _stream_once(model: Port, request: AskModel) -> AsyncIterator[Any]:
+    yield await model.acall(request)
+
+
+async def _aread_piece(stream: AsyncIterator[Any]) -> Any:
     return await anext(stream, _END)
-
-
-def _use_cache(cache: AnswerCache, request: CacheGet | CacheSet) -> str | None:
-    if isinstance(request, CacheGet):
-        return cache.get(request.key)
-    cache.set(request.key, request.entry)
-    return None
 
 
 def _single_reply(replies: list[Any]) -> ModelReply:
@@ -243,6 +188,13 @@ def _parse_reply(reply: Any) -> ModelReply:
     return reply if isinstance(reply, ModelReply) else ModelReply(reply)
 
 
+def _use_cache(cache: Any, request: CacheGet | CacheSet) -> str | None:
+    if isinstance(request, CacheGet):
+        return cast(str | None, cache.get(request.key))
+    cache.set(request.key, request.entry)
+    return None
+
+
 @dataclass(frozen=True)
 class ChainParts(Generic[M, E]):
     """The model, evidence, settings and cache of an answer chain, shared by all of its runs."""
@@ -254,8 +206,8 @@ class ChainParts(Generic[M, E]):
     cache_scope: CacheScope | None = None
 
 
-class AnswerRun(AnswerServices):
-    """One call of an answer chain, with the services that answer its requests."""
+class AnswerRun:
+    """One call of an answer chain, with the ports that answer its requests."""
 
     def __init__(self, parts: ChainParts[Any, Any], call: AnswerCall, framework_config: Any = None) -> None:
         """Prepare the run of `call`, without its date and cache facts. A `cache_scope` may read `framework_config`.
@@ -264,30 +216,44 @@ class AnswerRun(AnswerServices):
             InputError: the model is neither a function nor an object with `ask` or `aask`, JSON can't write the scope
                 of the call, or `cache_scope` raised an error.
         """
-        super().__init__(parts.model, parts.evidence, parts.cache)
+        self._parts, self._model = parts, AskedModel(parts.model)
         combine = getattr(parts.evidence, "call_filter", None)
-        condition = combine(call.filter) if combine else call.filter
-        cache_facts = _cache_facts(parts, call, framework_config)  # a scope gets the filter as it was given
-        assembly = settings_of(getattr(parts.evidence, "assembly", None) or AssemblyConfig())
-        window_for = getattr(parts.model, "window_for", None)
-        facts: dict[str, Any] = {
-            "today": today(),
-            "cache_facts": cache_facts,
-            "assembly": assembly,
-            "window_for": window_for,
-        }
-        self.call = replace(call, filter=condition, **facts)
+        self.call = replace(
+            call,
+            filter=combine(call.filter) if combine else call.filter,
+            today=today(),
+            cache_facts=_cache_facts(parts, call, framework_config),  # a scope gets the filter as it was given
+            assembly=settings_of(getattr(parts.evidence, "assembly", None) or AssemblyConfig()),
+            window_for=getattr(parts.model, "window_for", None),
+        )
         self._flow = answer_flow(self.call, parts.config, time.perf_counter)
+
+    def ports(self) -> dict[type, Port]:
+        """Return the port for each type of request. An adapter puts its spans around them."""
+        source = self._parts.evidence
+        search, assemble = (Port.of(source, name, accepts_function=False) for name in ("search", "assemble"))
+        return {
+            **self._model.ports,
+            SearchAll: search.each(lambda request: request.searches, lambda _: SEARCH_SECONDS),
+            Assemble: assemble,
+            FetchCited: Port(partial(_fetch_cited, source), partial(_afetch_cited, source)),
+            Compute: Port(_compute, _acompute),
+            **dict.fromkeys((CacheGet, CacheSet), Port(partial(_use_cache, self._parts.cache))),
+        }
 
     def events(self) -> Generator[AnswerPiece | Answer, None, None]:
         """Yield the pieces of the answer, then the answer."""
-        with self:
-            yield from drive_stream(self._flow, self.ask, AnswerPiece)
+        ports, source = self.ports(), type(self._parts.evidence).__name__
+        for kind, name in ((SearchAll, "search"), (Assemble, "assemble")):
+            if ports[kind].sync is None:
+                raise InputError(f"{source} has no {name}(request); what can only be awaited needs aanswer()")
+        with self._model:
+            yield from drive_stream(self._flow, ports)
 
     async def aevents(self) -> AsyncGenerator[AnswerPiece | Answer, None]:
         """Async version of `events`."""
-        async with self:
-            async for event in adrive_stream(self._flow, self.aask, AnswerPiece):
+        async with self._model, aclosing(adrive_stream(self._flow, self.ports())) as events:
+            async for event in events:
                 yield event
 
     def answer(self) -> Answer:
@@ -299,6 +265,41 @@ class AnswerRun(AnswerServices):
         """Async version of `answer`."""
         *_, answer = [event async for event in self.aevents()]
         return cast(Answer, answer)
+
+
+def _fetch_cited(source: Any, request: FetchCited) -> StoredChunks | None:
+    """Return the chunks that the store of `source` has under the filter of the call; None if it has no store."""
+    if (store := _cited_store(source, request)) is None:
+        return None
+    fetch = assembly_ports(store, transform_fetched=getattr(source, "transform_fetched", None))[FetchChunks]
+    return _stored_chunks(source, store, fetch.call(request))
+
+
+async def _afetch_cited(source: Any, request: FetchCited) -> StoredChunks | None:
+    """Async version of `_fetch_cited`."""
+    if (store := _cited_store(source, request)) is None:
+        return None
+    transform = getattr(source, "transform_fetched", None)
+    fetch = assembly_ports(store, transform_fetched=transform, needs_sync=False)[FetchChunks]
+    return _stored_chunks(source, store, await fetch.acall(request))
+
+
+def _cited_store(source: Any, request: FetchCited) -> Any:
+    return source.store(request.filter) if hasattr(source, "store") else None
+
+
+def _stored_chunks(source: Any, store: Any, chunks: Iterable[Chunk]) -> StoredChunks:
+    may_be_read = getattr(store, "holds_filter", None) is True or getattr(source, "reads_whole_store", False)
+    usable, _, _ = admit_chunks(chunks)
+    return StoredChunks(usable, may_be_read)
+
+
+def _compute(request: Compute) -> Any:
+    return request.function()
+
+
+async def _acompute(request: Compute) -> Any:
+    return await run_in_worker(request.function)
 
 
 def _cache_facts(parts: ChainParts[Any, Any], call: AnswerCall, framework_config: Any) -> dict[str, Any] | None:

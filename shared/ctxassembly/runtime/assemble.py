@@ -23,7 +23,8 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import with_keys
-from ctxassembly.data.requests import EmbedTexts, FetchChunks, Request, ScoreTexts
+from ctxassembly.data.requests import CompressTexts, EmbedTexts, FetchChunks, Request, ScoreTexts
+from ctxassembly.data.trace import StageBegan
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import (
     AsyncEmbeddings,
@@ -39,90 +40,76 @@ from ctxassembly.protocols import (
     Store,
     TransformFetched,
 )
-from ctxassembly.runtime.driver import Port, adrive_observed, drive_observed
-from ctxassembly.runtime.scorers import to_scorer
+from ctxassembly.runtime.driver import Port, Ports, adrive, drive, stage_ports
+from ctxassembly.runtime.scorers import scorer_port
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tracing.recorder import log_context
 
 T = TypeVar("T")
 
-_ONLY_AWAITED = "can only be awaited: it needs aassemble(), or the adapter's async methods"
 
+def assembly_ports(
+    store: object = None,
+    embeddings: object = None,
+    llm: object = None,
+    transform_fetched: object = None,
+    scorer: object = None,
+    *,
+    needs_sync: bool = True,
+) -> dict[type, Port]:
+    """Return the ports of the caller's objects, without those that are None.
 
-class AssemblyServices:
-    """The caller's objects that answer the requests of one assembly.
-
-    A flow never requests a service that is missing, so no port that is used is empty.
+    Raises:
+        InputError: an object is neither None nor of the right kind, or can only be awaited and `needs_sync`.
     """
+    check_function("llm", llm, "a prompt to an answer")
+    check_function("transform_fetched", transform_fetched, "chunks to chunks")
+    transform = Port.of(transform_fetched)
+    fetch = _method_port(store, "fetch", "refs", hint_for("store", store), needs_sync=needs_sync)
+    embed = _method_port(embeddings, "embed_documents", "texts", needs_sync=needs_sync)
+    answer = Port.of(llm).taking(lambda prompt: (prompt,), _check_answer)
+    ports = {
+        FetchChunks: fetch.taking(lambda request: (request.refs,)),
+        EmbedTexts: embed.taking(lambda request: (list(request.texts),)),
+        CompressTexts: answer.each(lambda request: request.prompts, lambda request: request.timeout_seconds),
+        ScoreTexts: scorer_port(scorer),
+    }
+    if needs_sync:
+        for name, port in (("llm", answer), ("transform_fetched", transform), ("scorer", ports[ScoreTexts])):
+            port.require_sync(f"{name} can only be awaited: it needs aassemble(), or the adapter's async methods")
+    if fetch and transform:
+        ports[FetchChunks] = _then(ports[FetchChunks], transform)
+    return {kind: port for kind, port in ports.items() if port}
 
-    def __init__(
-        self,
-        store: object = None,
-        embeddings: object = None,
-        llm: object = None,
-        transform_fetched: object = None,
-        scorer: object = None,
-        *,
-        needs_sync: bool = True,
-    ) -> None:
-        """Check the objects; `needs_sync` refuses those that can only be awaited.
 
-        Raises:
-            InputError: an object is neither None nor of the right kind.
-        """
-        self._store = store
-        self._fetch = _method_port(store, "fetch", "refs", hint_for("store", store), needs_sync=needs_sync)
-        self._embed = _method_port(embeddings, "embed_documents", "texts", needs_sync=needs_sync)
-        self._llm = _function_port("llm", llm, "a prompt to an answer", needs_sync=needs_sync)
-        self._transform = _function_port(
-            "transform_fetched", transform_fetched, "chunks to chunks", needs_sync=needs_sync
-        )
-        self._scorer = to_scorer(scorer)
-        if needs_sync and self._scorer and not self._scorer.is_sync:
-            raise InputError(f"scorer {_ONLY_AWAITED}")
+def _then(first: Port, second: Port) -> Port:
+    """Return the port that calls `second` with the reply of `first`."""
 
-    def ask(self, request: Any) -> Any:
-        """Return the reply to `request`."""
-        if isinstance(request, FetchChunks):
-            chunks = self._fetch.call(request.refs)
-            return self._transform.call(chunks) if self._transform else chunks
-        if isinstance(request, EmbedTexts):
-            return self._embed.call(list(request.texts))
-        if isinstance(request, ScoreTexts) and self._scorer:
-            return self._scorer.score(request)
-        return _check_answers(self._llm.gather(request.prompts, request.timeout_seconds))
+    async def acall(request: Any) -> Any:
+        return await second.acall(await first.acall(request))
 
-    async def aask(self, request: Any) -> Any:
-        """Async version of `ask`. Sync services are called in threads."""
-        if isinstance(request, FetchChunks):
-            chunks = await self._fetch.acall(request.refs)
-            return await self._transform.acall(chunks) if self._transform else chunks
-        if isinstance(request, EmbedTexts):
-            return await self._embed.acall(list(request.texts))
-        if isinstance(request, ScoreTexts) and self._scorer:
-            return await self._scorer.ascore(request)
-        return _check_answers(await self._llm.agather(request.prompts, request.timeout_seconds))
+    return Port(lambda request: second.call(first.call(request)), acall)
 
-    def flow(self, call: AssemblyCall, *, is_observed: bool) -> AssemblyFlow:
-        """Return the flow of `call`, which also logs the context."""
-        store = self._store
-        traits = StoreTraits(
-            getattr(store, "holds_filter", None),
-            getattr(store, "finds_offsets", False) is True,
-            getattr(store, "remedies", None),
-            getattr(store, "finds_titles", False) is True,
-        )
-        services = Services(
-            None if store is None else traits,
-            can_embed=bool(self._embed),
-            can_compress=bool(self._llm),
-            can_score=self._scorer is not None,
-            is_observed=is_observed,
-        )
-        run = assemble_flow if call.config is None or isinstance(call.config, AssemblyConfig) else system_flow
-        context = yield from run(call, services, time.perf_counter)
-        log_context(context)
-        return context
+
+def _flow(call: AssemblyCall, ports: Ports, store: Any) -> AssemblyFlow:
+    """Return the flow of `call`, which also logs the context."""
+    traits = StoreTraits(
+        getattr(store, "holds_filter", None),
+        getattr(store, "finds_offsets", False) is True,
+        getattr(store, "remedies", None),
+        getattr(store, "finds_titles", False) is True,
+    )
+    services = Services(
+        None if store is None else traits,
+        can_embed=EmbedTexts in ports,
+        can_compress=CompressTexts in ports,
+        can_score=ScoreTexts in ports,
+        is_observed=StageBegan in ports,
+    )
+    run = assemble_flow if call.config is None or isinstance(call.config, AssemblyConfig) else system_flow
+    context = yield from run(call, services, time.perf_counter)
+    log_context(context)
+    return context
 
 
 def assemble(
@@ -183,10 +170,9 @@ def assemble(
         StoreError: `store`, `embeddings` or `scorer` failed and `on_store_error="raise"`.
         ConfigError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
     """
-    services = AssemblyServices(_with_config_keys(store, config), embeddings, llm, transform_fetched, scorer)
-    call = AssemblyCall(hits, config, query, supplement, conversation)
-    flow = services.flow(call, is_observed=on_stage is not None)
-    return drive_observed(flow, services.ask, on_stage)
+    store = _with_config_keys(store, config)
+    ports = assembly_ports(store, embeddings, llm, transform_fetched, scorer) | stage_ports(on_stage, needs_sync=True)
+    return drive(_flow(AssemblyCall(hits, config, query, supplement, conversation), ports, store), ports)
 
 
 async def aassemble(
@@ -251,16 +237,15 @@ async def assemble_as(
 
     It is made in the thread that assembles: what an adapter makes of a context takes as long as a small assembly.
     """
-    services["store"] = _with_config_keys(services.get("store"), config)
-    answering = AssemblyServices(**services, needs_sync=False)
-    call = AssemblyCall(hits, config, query, supplement, conversation)
-    flow = answering.flow(call, is_observed=on_stage is not None)
+    services["store"] = store = _with_config_keys(services.get("store"), config)
+    ports = assembly_ports(**services, needs_sync=False) | stage_ports(on_stage, needs_sync=False)
+    flow = _flow(AssemblyCall(hits, config, query, supplement, conversation), ports, store)
 
     def transformed() -> Generator[Request, Any, T]:
         context = yield from flow
         return transform(context)
 
-    return await adrive_observed(transformed(), answering.aask, on_stage)
+    return await adrive(transformed(), ports)
 
 
 def restricted_store(store: Any, filter: Any) -> Any:
@@ -292,20 +277,20 @@ def _method_port(service: object, method: str, argument: str, hint: str = "", *,
     return port
 
 
-def _function_port(parameter: str, function: object, mapping: str, *, needs_sync: bool) -> Port:
-    if function is not None and not callable(function):
+def check_function(parameter: str, function: object, mapping: str) -> None:
+    """Check that an argument is a function, or None.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not (function is None or callable(function)):
         raise InputError(f"{parameter} must be a function from {mapping}, got {type(function).__name__}")
-    port = Port.of(function)
-    return port.require_sync(f"{parameter} {_ONLY_AWAITED}") if needs_sync else port
 
 
-def _check_answers(answers: list[Any]) -> list[str | Exception]:
-    return [
-        answer
-        if isinstance(answer, (str, Exception))
-        else InputError(f"llm must answer with a string, got {safe_repr(answer)}")
-        for answer in answers
-    ]
+def _check_answer(answer: Any) -> str:
+    if not isinstance(answer, str):
+        raise InputError(f"llm must answer with a string, got {safe_repr(answer)}")
+    return answer
 
 
 def map_output(llm: Callable[[str], Any], transform: Callable[[Any], Any]) -> Callable[[str], Any]:

@@ -1,106 +1,113 @@
 """The two drivers of a flow, which differ by `await`.
 
 A flow is a generator: it yields requests and is sent the replies. So it does no I/O itself and knows nothing of event
-loops and threads, and the same flow serves synchronous and asynchronous callers. If a request fails, the exception is
-thrown into the flow, which decides what the failure means.
+loops and threads, and the same flow serves synchronous and asynchronous callers. A table says which `Port` answers each
+type of request. If one fails, the exception is thrown into the flow, which decides what the failure means.
 
 The stages of an observed flow are reported where its requests are answered: what a stage asks for is asked between its
 beginning and its end, in the same context variables, so its span is below the span of the stage.
-
-The caller passes each service as a plain function, a coroutine function, or an object with a method `fetch` and its
-async twin `afetch`. A `Port` makes them one: a sync handler of requests uses `call`, an async one `acall`.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
 
 from ctxassembly.concurrency import gather_async, gather_sync, is_async, run_in_worker, schedule_in_worker, to_async
-from ctxassembly.data.trace import StageBegan, StageEnded, StageEvent, StageFailed
+from ctxassembly.data.trace import StageBegan, StageEnded, StageFailed
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 
-RequestT = TypeVar("RequestT")
 Result = TypeVar("Result")
-Event = TypeVar("Event")
+Function = Callable[..., Any]
 
 
-def drive(flow: Generator[RequestT, Any, Result], ask: Callable[[RequestT], Any]) -> Result:
-    """Run `flow` to its end, with the replies of `ask` to its requests; its result.
+def drive(flow: Generator[Any, Any, Result], ports: Ports) -> Result:
+    """Run `flow` to its end, with the replies of `ports` to its requests; its result.
 
     >>> def greeting():
     ...     name = yield "name?"
     ...     return f"Hello, {name}."
-    >>> drive(greeting(), {"name?": "Ann"}.__getitem__)
+    >>> drive(greeting(), {str: Port({"name?": "Ann"}.__getitem__)})
     'Hello, Ann.'
     """
-    step = _advance(flow.send, None)
-    while not isinstance(step, _Finished):
-        step = _advance(*_answer(flow, ask, step))
-    return cast(Result, step.result)
+    *_, result = drive_stream(flow, ports)
+    return cast(Result, result)
 
 
-async def adrive(flow: Generator[RequestT, Any, Result], ask: Callable[[RequestT], Awaitable[Any]]) -> Result:
+async def adrive(flow: Generator[Any, Any, Result], ports: Ports) -> Result:
     """Async version of `drive`. The flow's own work runs in one thread of the process, one flow at a time.
 
     If the caller is cancelled, the flow is closed once its piece of work has ended.
     """
-    try:
-        step = await run_in_worker(partial(_advance, flow.send, None))
-        while not isinstance(step, _Finished):
-            resume, value = await _aanswer(flow, ask, step)
-            step = await run_in_worker(partial(_advance, resume, value))
-        return cast(Result, step.result)
-    except BaseException:
-        schedule_in_worker(flow.close)  # here it may still be running
-        raise
+    async with aclosing(adrive_stream(flow, ports, in_worker=True)) as events:
+        *_, result = [event async for event in events]
+    return cast(Result, result)
 
 
-def drive_stream(
-    flow: Generator[Any, Any, Result], ask: Callable[[Any], Any], event: type[Event]
-) -> Iterator[Event | Result]:
-    """Run `flow` to its end: what it yields of the type `event`, and then its result.
+def drive_stream(flow: Generator[Any, Any, Any], ports: Ports) -> Generator[Any, None, None]:
+    """Run `flow` to its end: what it yields that no port answers, and then its result.
 
     >>> def counting():
     ...     said = yield "how far?"
     ...     for number in range(said):
     ...         yield number
     ...     return "done"
-    >>> list(drive_stream(counting(), {"how far?": 2}.__getitem__, int))
+    >>> list(drive_stream(counting(), {str: Port({"how far?": 2}.__getitem__)}))
     [0, 1, 'done']
     """
-    try:
-        step = _advance(flow.send, None)
-        while not isinstance(step, _Finished):
-            if isinstance(step, event):
-                yield step
-                step = _advance(flow.send, None)
-            else:
-                step = _advance(*_answer(flow, ask, step))
-        yield cast(Result, step.result)
-    finally:
-        flow.close()
+    stage: StageBegan | None = None
+    step = _advance(flow.send, None)
+    with closing(flow):
+        try:
+            while not isinstance(step, _Finished):
+                if (port := ports.get(type(step))) is None:
+                    yield step
+                    step = _advance(flow.send, None)
+                    continue
+                stage = None if isinstance(step, (StageBegan, StageEnded)) else stage
+                try:
+                    resume, reply = flow.send, port.call(step)
+                    stage = step if isinstance(step, StageBegan) else stage
+                except Exception as error:  # noqa: BLE001 - see above
+                    resume, reply = flow.throw, error
+                step = _advance(resume, reply)
+        except BaseException as error:
+            if stage:
+                ports[StageFailed].call(StageFailed(stage.name, error))
+            raise
+    yield step.result
 
 
 async def adrive_stream(
-    flow: Generator[Any, Any, Result], ask: Callable[[Any], Awaitable[Any]], event: type[Event]
-) -> AsyncIterator[Event | Result]:
-    """Async version of `drive_stream`. The flow's own work runs on the event loop, so it has to be light."""
+    flow: Generator[Any, Any, Any], ports: Ports, *, in_worker: bool = False
+) -> AsyncGenerator[Any, None]:
+    """Async version of `drive_stream`. The flow's own work runs on the event loop, or in a thread, as in `adrive`."""
+    stage: StageBegan | None = None
     try:
-        step = _advance(flow.send, None)
+        step = await _aadvance(flow.send, None, in_worker)
         while not isinstance(step, _Finished):
-            if isinstance(step, event):
+            if (port := ports.get(type(step))) is None:
                 yield step
-                step = _advance(flow.send, None)
-            else:
-                step = _advance(*await _aanswer(flow, ask, step))
-        yield cast(Result, step.result)
-    finally:
-        flow.close()
+                step = await _aadvance(flow.send, None, in_worker)
+                continue
+            stage = None if isinstance(step, (StageBegan, StageEnded)) else stage
+            try:
+                resume, reply = flow.send, await port.acall(step)
+                stage = step if isinstance(step, StageBegan) else stage
+            except Exception as error:  # noqa: BLE001 - see above
+                resume, reply = flow.throw, error
+            step = await _aadvance(resume, reply, in_worker)
+    except BaseException as error:
+        schedule_in_worker(flow.close) if in_worker else flow.close()  # in the thread it may still be running
+        if stage:
+            await ports[StageFailed].acall(StageFailed(stage.name, error))
+        raise
+    yield step.result
 
 
 @dataclass(frozen=True)
@@ -108,25 +115,7 @@ class _Finished:
     result: Any
 
 
-def _answer(flow: Generator[Any, Any, Any], ask: Callable[[Any], Any], request: Any) -> tuple[Callable[..., Any], Any]:
-    """Return how the flow goes on once `request` is answered or has failed: `send` or `throw`, and its argument."""
-    try:
-        return flow.send, ask(request)
-    except Exception as error:  # noqa: BLE001 - see above
-        return flow.throw, error
-
-
-async def _aanswer(
-    flow: Generator[Any, Any, Any], ask: Callable[[Any], Awaitable[Any]], request: Any
-) -> tuple[Callable[..., Any], Any]:
-    """Async version of `_answer`."""
-    try:
-        return flow.send, await ask(request)
-    except Exception as error:  # noqa: BLE001 - see above
-        return flow.throw, error
-
-
-def _advance(resume: Callable[[Any], RequestT], value: Any) -> RequestT | _Finished:
+def _advance(resume: Callable[[Any], Any], value: Any) -> Any:
     """Return the next request of the flow, or its end as a value: no future accepts a StopIteration."""
     try:
         return resume(value)
@@ -134,72 +123,9 @@ def _advance(resume: Callable[[Any], RequestT], value: Any) -> RequestT | _Finis
         return _Finished(end.value)
 
 
-def drive_observed(flow: Generator[Any, Any, Result], ask: Callable[[Any], Any], on_stage: Any) -> Result:
-    """Run `flow` to its end, as `drive` does, and report its stages to `on_stage`.
-
-    Raises:
-        InputError: `on_stage` can't be called, or can only be awaited.
-    """
-    if on_stage is None:
-        return drive(flow, ask)
-    if is_async(on_stage):
-        raise InputError("on_stage can only be awaited: it needs the awaited function, or the adapter's async methods")
-    _check_on_stage(on_stage)
-    running: list[StageBegan] = []
-
-    def ask_or_report(request: Any) -> Any:
-        if not isinstance(request, (StageBegan, StageEnded)):
-            return ask(request)
-        running.clear()
-        on_stage(request)
-        if isinstance(request, StageBegan):
-            running.append(request)
-        return None
-
-    try:
-        return drive(flow, ask_or_report)
-    except BaseException as error:
-        for stage in running:
-            on_stage(StageFailed(stage.name, error))
-        raise
-
-
-async def adrive_observed(
-    flow: Generator[Any, Any, Result], ask: Callable[[Any], Awaitable[Any]], on_stage: Any
-) -> Result:
-    """Async version of `drive_observed`. A sync `on_stage` is called on the event loop: it has to be light."""
-    if on_stage is None:
-        return await adrive(flow, ask)
-    _check_on_stage(on_stage)
-    running: list[StageBegan] = []
-
-    async def report(event: StageEvent) -> None:
-        if isawaitable(result := on_stage(event)):
-            await result
-
-    async def ask_or_report(request: Any) -> Any:
-        if not isinstance(request, (StageBegan, StageEnded)):
-            return await ask(request)
-        running.clear()
-        await report(request)
-        if isinstance(request, StageBegan):
-            running.append(request)
-        return None
-
-    try:
-        return await adrive(flow, ask_or_report)
-    except BaseException as error:
-        for stage in running:
-            await report(StageFailed(stage.name, error))
-        raise
-
-
-def _check_on_stage(on_stage: object) -> None:
-    if not callable(on_stage):
-        raise InputError(f"on_stage must be a function from the event of a stage, got {safe_repr(on_stage)}")
-
-
-Function = Callable[..., Any]
+async def _aadvance(resume: Callable[[Any], Any], value: Any, in_worker: bool) -> Any:
+    """Async version of `_advance`."""
+    return await run_in_worker(partial(_advance, resume, value)) if in_worker else _advance(resume, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +163,15 @@ class Port:
             raise InputError(f"embed must be a function from {mapping}, or have {method}, got {safe_repr(embed)}")
         return port
 
+    @classmethod
+    def of_table(cls, ports: Ports) -> Port:
+        """Return the port from a request to the reply of that one of `ports` that answers its type."""
+
+        async def acall(request: Any) -> Any:
+            return await ports[type(request)].acall(request)
+
+        return cls(lambda request: ports[type(request)].call(request), acall)
+
     def __bool__(self) -> bool:
         """Return True if there is a function to call or to await."""
         return self.sync is not None or self.async_ is not None
@@ -251,6 +186,28 @@ class Port:
             raise InputError(message)
         return self
 
+    def taking(self, read: Callable[[Any], Sequence[Any]], check: Callable[[Any], Any] = lambda reply: reply) -> Port:
+        """Return the port that is called with a request: `read` gives the arguments, and `check` makes the reply."""
+
+        async def acall(request: Any) -> Any:
+            return check(await cast(Function, self.async_)(*read(request)))
+
+        sync = None if self.sync is None else lambda request: check(self.call(*read(request)))
+        return Port(sync, None if self.async_ is None else acall)
+
+    def each(self, items: Callable[[Any], Sequence[Any]], seconds: Callable[[Any], float]) -> Port:
+        """Return the port that is called with a request for several `items`, at the same time.
+
+        It gives the reply to each, or its exception; after so many `seconds` that is a TimeoutError.
+        """
+
+        async def gather(request: Any) -> list[Any]:
+            function = self.call if self.async_ is None else self.acall
+            return await gather_async(function, items(request), seconds(request))
+
+        sync = None if self.sync is None else lambda request: gather_sync(self.call, items(request), seconds(request))
+        return Port(sync, gather if self else None)
+
     def call(self, *arguments: Any) -> Any:
         """Call the service in the current thread."""
         return cast(Function, self.sync)(*arguments)
@@ -261,15 +218,33 @@ class Port:
             return await self.async_(*arguments)
         return await to_async(lambda _: self.call(*arguments))(None)
 
-    def gather(self, arguments: Sequence[Any], timeout_seconds: float) -> list[Any]:
-        """Return the reply to each of `arguments`, or its exception, from calls in threads; see `gather_sync`."""
-        return gather_sync(self.call, arguments, timeout_seconds)
-
-    async def agather(self, arguments: Sequence[Any], timeout_seconds: float) -> list[Any]:
-        """Async version of `gather`."""
-        return await gather_async(self.call if self.async_ is None else self.acall, arguments, timeout_seconds)
-
 
 def _find_method(service: object, name: str) -> Function | None:
     method = None if isinstance(service, type) else getattr(service, name, None)
     return method if callable(method) else None
+
+
+Ports = Mapping[type, Port]
+"""The port that answers each type of request."""
+
+
+def stage_ports(on_stage: Any, *, needs_sync: bool) -> dict[type, Port]:
+    """Return the ports that report the stages of a flow to `on_stage`; none for None.
+
+    A sync `on_stage` is called on the event loop, too: it has to be light.
+
+    Raises:
+        InputError: `on_stage` can't be called, or can only be awaited and `needs_sync`.
+    """
+    if on_stage is None:
+        return {}
+    if not callable(on_stage):
+        raise InputError(f"on_stage must be a function from the event of a stage, got {safe_repr(on_stage)}")
+    if needs_sync and is_async(on_stage):
+        raise InputError("on_stage can only be awaited: it needs the awaited function, or the adapter's async methods")
+
+    async def report(event: Any) -> None:
+        if isawaitable(result := on_stage(event)):
+            await result
+
+    return dict.fromkeys((StageBegan, StageEnded, StageFailed), Port(on_stage, report))

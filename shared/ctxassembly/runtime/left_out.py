@@ -16,7 +16,7 @@ from ctxassembly.conversations.left_out import LeftOut, find_left_out, left_out_
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.requests import FetchChunks
 from ctxassembly.errors import StoreError
-from ctxassembly.runtime.assemble import AssemblyServices
+from ctxassembly.runtime.assemble import assembly_ports
 from ctxassembly.runtime.driver import adrive, drive
 from ctxassembly.safe_repr import describe_error
 
@@ -44,14 +44,13 @@ def read_left_out(request: LeftOutRequest) -> LeftOut:
         InputError: the store can only be awaited.
         StoreError: the store failed and `on_store_error="raise"`.
     """
-    services = AssemblyServices(request.store, transform_fetched=request.transform_fetched)
-    return drive(_flow(request), services.ask)
+    return drive(_flow(request), assembly_ports(request.store, transform_fetched=request.transform_fetched))
 
 
 async def aread_left_out(request: LeftOutRequest) -> LeftOut:
     """Async version of `read_left_out`."""
-    services = AssemblyServices(request.store, transform_fetched=request.transform_fetched, needs_sync=False)
-    return await adrive(_flow(request), services.aask)
+    ports = assembly_ports(request.store, transform_fetched=request.transform_fetched, needs_sync=False)
+    return await adrive(_flow(request), ports)
 
 
 def _flow(request: LeftOutRequest) -> Generator[FetchChunks, Any, LeftOut]:

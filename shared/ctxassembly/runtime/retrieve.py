@@ -6,12 +6,10 @@ The requests of a retrieval are answered by the caller's objects: an index, embe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from ctxassembly.concurrency import gather_async, gather_sync
 from ctxassembly.config.hints import hint_for
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Hit
@@ -20,7 +18,7 @@ from ctxassembly.data.requests import (
     EmbedTexts,
     FindTerms,
     RerankChunks,
-    RetrievalRequest,
+    SearchChannel,
     SearchChunks,
     SearchRequest,
 )
@@ -34,7 +32,7 @@ from ctxassembly.retrieval.pipeline import retrieve_flow
 from ctxassembly.retrieval.search import Capabilities, Question, check_capabilities
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.driver import Port, adrive_observed, drive_observed
+from ctxassembly.runtime.driver import Port, Ports, adrive, drive, stage_ports
 from ctxassembly.safe_repr import safe_repr
 
 
@@ -82,9 +80,9 @@ def retrieve(
         StoreError: no channel answered; or one failed, and `on_search_error="raise"`.
     """
     given = (index, embed, taxonomy, channels, rerankers, category_of, on_stage)
-    config, services, capabilities = prepare_search(config, *given)
+    config, ports, capabilities = prepare_search(config, *given)
     flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
-    return Retrieved.with_views(services.drive(flow, config.timeout_seconds, on_stage))
+    return Retrieved.with_views(drive(flow, _batch_ports(ports, config, index, on_stage, needs_sync=True)))
 
 
 async def aretrieve(
@@ -110,9 +108,9 @@ async def aretrieve(
     ['lab#0']
     """
     given = (index, embed, taxonomy, channels, rerankers, category_of, on_stage)
-    config, services, capabilities = prepare_search(config, *given)
+    config, ports, capabilities = prepare_search(config, *given)
     flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
-    return Retrieved.with_views(await services.adrive(flow, config.timeout_seconds, on_stage))
+    return Retrieved.with_views(await adrive(flow, _batch_ports(ports, config, index, on_stage, needs_sync=False)))
 
 
 def explain(
@@ -151,12 +149,9 @@ def explain(
     if not isinstance(expect, str) or not expect.strip():
         raise InputError(f"expect must be an id or a part of a text, got {safe_repr(expect)}")
     given = (index, embed, taxonomy, channels, rerankers, category_of)
-    config, services, capabilities = prepare_search(config, *given)
+    config, ports, capabilities = prepare_search(config, *given)
     flow = explain_flow(to_question(query, filter), expect, config, capabilities, time.perf_counter)
-    return services.drive(flow, config.timeout_seconds)
-
-
-Result = TypeVar("Result")
+    return drive(flow, _batch_ports(ports, config, index, None, needs_sync=True))
 
 
 def prepare_search(
@@ -168,18 +163,27 @@ def prepare_search(
     rerankers: Any = (),
     category_of: Classifier | None = None,
     on_stage: Any = None,
-) -> tuple[RetrievalConfig, SearchServices, Capabilities]:
-    """Return the settings, services and capabilities of a retrieval, checked; `retrieve` explains the arguments.
+) -> tuple[RetrievalConfig, dict[Any, Port], Capabilities]:
+    """Return the settings, ports and capabilities of a retrieval, checked; `retrieve` explains the arguments.
 
     Raises:
         InputError: an argument has the wrong type.
         ConfigError: the strategy needs an index, embeddings or a taxonomy that isn't given.
     """
     check_type("config", config, RetrievalConfig)
-    config, services = config or RetrievalConfig(), SearchServices.from_arguments(index, embed, channels, rerankers)
-    capabilities = services.capabilities(taxonomy, category_of, is_watched=on_stage is not None)
+    check_type("taxonomy", taxonomy, Taxonomy)
+    config, ports = config or RetrievalConfig(), _find_ports(index, embed, channels, rerankers)
+    capabilities = Capabilities(
+        has_index=bool(ports[SearchChunks]),
+        external_channels=frozenset(channels or ()),
+        can_embed=bool(ports[EmbedTexts]),
+        reranker_count=len(rerankers),
+        taxonomy=taxonomy,
+        category_of=category_of,
+        is_watched=on_stage is not None,
+    )
     check_capabilities(config, capabilities)
-    return config, services, capabilities
+    return config, ports, capabilities
 
 
 def to_channel(channel: str, given: Any, framework: str, kind: type, search: Callable[..., Any]) -> SearchFunction:
@@ -207,120 +211,79 @@ def to_question(query: str | Question, filter: Any) -> Question:
     return question if filter is None else question.with_filter(filter)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchServices:
-    """The objects that answer the requests of a retrieval."""
+def _find_ports(index: object, embed: object, channels: object, rerankers: object) -> dict[Any, Port]:
+    """Return the ports of the caller's objects: by request, by the channel's name, by the number of the reranker.
 
-    search: Port
-    find_terms: Port
-    embed: Port
-    channels: Mapping[Channel, Port]
-    rerankers: Sequence[Port]
-    index_name: str
-    """The class of the index, for messages."""
+    Raises:
+        InputError: one of them has the wrong type.
+    """
+    channels = channels or {}
+    if not isinstance(channels, Mapping) or not channels.keys() <= {"vector", "keyword", "questions"}:
+        allowed = "a mapping of 'vector', 'keyword' or 'questions' to functions"
+        raise InputError(f"channels must be {allowed}, got {safe_repr(channels)}")
+    if not isinstance(rerankers, (tuple, list)):
+        raise InputError(f"rerankers must be a sequence of functions, got {safe_repr(rerankers)}")
+    for name, function in (*channels.items(), *(("reranker", one) for one in rerankers)):
+        if not callable(function):
+            raise InputError(f"{name} must be a function, got {safe_repr(function)}")
+    find_terms, search = (Port.of(index, name, accepts_function=False) for name in ("find_terms", "search"))
+    if index is not None and not (find_terms and search):
+        allowed = "an object with find_terms(request) and search(request), or their async forms"
+        raise InputError(f"index must be {allowed}, got {safe_repr(index)}{hint_for('index', index)}")
+    embed_port = Port.of_embedder(embed, "embed_query")
+    return {
+        FindTerms: find_terms,
+        SearchChunks: search,
+        EmbedTexts: embed_port.taking(lambda request: request.texts, _check_vector),
+        **{
+            name: Port.of(one).taking(lambda request: (request.query, request.limit, request.filter), _check_hits)
+            for name, one in channels.items()
+        },
+        **{
+            number: Port.of(one).taking(lambda request: (request.query, request.chunks), _check_places)
+            for number, one in enumerate(rerankers)
+        },
+    }
 
-    @classmethod
-    def from_arguments(cls, index: object, embed: object, channels: object, rerankers: object) -> SearchServices:
-        """Return the services, checked.
 
-        Raises:
-            InputError: one of them has the wrong type.
-        """
-        channels = channels or {}
-        if not isinstance(channels, Mapping) or not channels.keys() <= {"vector", "keyword", "questions"}:
-            allowed = "a mapping of 'vector', 'keyword' or 'questions' to functions"
-            raise InputError(f"channels must be {allowed}, got {safe_repr(channels)}")
-        if not isinstance(rerankers, (tuple, list)):
-            raise InputError(f"rerankers must be a sequence of functions, got {safe_repr(rerankers)}")
-        for name, function in (*channels.items(), *(("reranker", one) for one in rerankers)):
-            if not callable(function):
-                raise InputError(f"{name} must be a function, got {safe_repr(function)}")
-        find_terms, search = (Port.of(index, name, accepts_function=False) for name in ("find_terms", "search"))
-        if index is not None and not (find_terms and search):
-            allowed = "an object with find_terms(request) and search(request), or their async forms"
-            raise InputError(f"index must be {allowed}, got {safe_repr(index)}{hint_for('index', index)}")
-        embed_port = Port.of_embedder(embed, "embed_query")
-        channel_ports = {name: Port.of(function) for name, function in channels.items()}
-        reranker_ports = [Port.of(one) for one in rerankers]
-        return cls(search, find_terms, embed_port, channel_ports, reranker_ports, type(index).__name__)
+def _batch_ports(
+    ports: Mapping[Any, Port], config: RetrievalConfig, index: Any, on_stage: Any, *, needs_sync: bool
+) -> Ports:
+    """Return the ports that answer the requests of a retrieval: batches, each within the timeout, and stages.
 
-    def capabilities(
-        self, taxonomy: Taxonomy | None, category_of: Classifier | None, *, is_watched: bool = False
-    ) -> Capabilities:
-        """Return what a flow has to know about the services.
+    Raises:
+        InputError: a service can only be awaited, and `needs_sync`.
+    """
+    if needs_sync:
+        for kind, port in ports.items():
+            by_index = kind in (FindTerms, SearchChunks)
+            needs = "an async embed, channel or reranker needs aretrieve(), or the adapter's async methods"
+            port.require_sync(
+                f"{type(index).__name__} can only be awaited: it needs aretrieve()" if by_index else needs
+            )
 
-        Raises:
-            InputError: `taxonomy` is none.
-        """
-        check_type("taxonomy", taxonomy, Taxonomy)
-        return Capabilities(
-            has_index=bool(self.search),
-            external_channels=frozenset(self.channels),
-            can_embed=bool(self.embed),
-            reranker_count=len(self.rerankers),
-            taxonomy=taxonomy,
-            category_of=category_of,
-            is_watched=is_watched,
-        )
-
-    def drive(
-        self, flow: Generator[RetrievalRequest, Any, Result], timeout_seconds: float, on_stage: OnStage | None = None
-    ) -> Result:
-        """Return the result of `flow`. Each of its requests has to be answered within `timeout_seconds`.
-
-        Raises:
-            InputError: a service can only be awaited.
-        """
-        for port in (self.embed, *self.channels.values(), *self.rerankers):
-            port.require_sync("an async embed, channel or reranker needs aretrieve(), or the adapter's async methods")
-        for port in (self.search, self.find_terms):
-            port.require_sync(f"{self.index_name} can only be awaited: it needs aretrieve()")
-
-        def handle(request: SearchRequest) -> Any:
-            port, arguments = self._port_for(request)
-            return _check_reply(request, port.call(*arguments))
-
-        return drive_observed(flow, lambda batch: gather_sync(handle, batch.requests, timeout_seconds), on_stage)
-
-    async def adrive(
-        self,
-        flow: Generator[RetrievalRequest, Any, Result],
-        timeout_seconds: float,
-        on_stage: AsyncOnStage | OnStage | None = None,
-    ) -> Result:
-        """Async version of `drive`. Sync services are called in threads."""
-
-        async def handle(request: SearchRequest) -> Any:
-            port, arguments = self._port_for(request)
-            return _check_reply(request, await port.acall(*arguments))
-
-        async def handle_batch(batch: Batch) -> list[Any]:
-            return await gather_async(handle, batch.requests, timeout_seconds)
-
-        return await adrive_observed(flow, handle_batch, on_stage)
-
-    def _port_for(self, request: SearchRequest) -> tuple[Port, tuple[Any, ...]]:
-        """Return the port that answers `request`, and its arguments. A flow requests no service that is missing."""
-        if isinstance(request, EmbedTexts):
-            return self.embed, request.texts
+    def port_for(request: SearchRequest) -> Port:
+        """Return the port that answers `request`. A flow requests no service that is missing."""
         if isinstance(request, RerankChunks):
-            return self.rerankers[request.reranker], (request.query, request.chunks)
-        if isinstance(request, (FindTerms, SearchChunks)):
-            return (self.find_terms if isinstance(request, FindTerms) else self.search), (request,)
-        return self.channels[request.channel], (request.query, request.limit, request.filter)
+            return ports[request.reranker]
+        return ports[request.channel if isinstance(request, SearchChannel) else type(request)]
+
+    async def asearch(request: SearchRequest) -> Any:
+        return await port_for(request).acall(request)
+
+    search = Port(lambda request: port_for(request).call(request), asearch)
+    batch = search.each(lambda batch: batch.requests, lambda _: config.timeout_seconds)
+    return {Batch: batch, **stage_ports(on_stage, needs_sync=needs_sync)}
 
 
-def _check_reply(request: SearchRequest, reply: Any) -> Any:
-    """Return the reply to `request`, checked. A malformed reply is a failure of its channel alone."""
-    if isinstance(request, EmbedTexts):
-        return _check_vector(reply)
-    if isinstance(request, RerankChunks):
-        try:
-            return [(int(place), None if score is None else float(score)) for place, score in reply]
-        except (TypeError, ValueError) as error:
-            raise InputError(f"a reranker must return (place, score) pairs, got {safe_repr(reply, 80)}") from error
-    if isinstance(request, (FindTerms, SearchChunks)):
-        return reply
+def _check_places(reply: Any) -> list[tuple[int, float | None]]:
+    try:
+        return [(int(place), None if score is None else float(score)) for place, score in reply]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a reranker must return (place, score) pairs, got {safe_repr(reply, 80)}") from error
+
+
+def _check_hits(reply: Any) -> Sequence[Hit]:
     if not isinstance(reply, (list, tuple)) or not all(isinstance(hit, Hit) for hit in reply):
         raise InputError(f"a channel must return a list of Hit, got {safe_repr(reply, 80)}")
     return reply

@@ -15,7 +15,7 @@ import math
 import weakref
 from array import array
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from operator import mul
 from sys import getsizeof
 from typing import Any, NamedTuple
@@ -46,64 +46,46 @@ PAIR_METHODS = ("score", "predict")
 """The name in LangChain's cross-encoders, and in sentence-transformers'."""
 
 Memory = TextCache[Any]
-ScoringFlow = Generator["_ScorerCall", Any, TextScores]
+ScoringFlow = Generator[Any, Any, TextScores]
 
 
-class _ScorerCall(NamedTuple):
-    """One call of a scorer: the name of what is called, and its arguments."""
-
-    kind: str
-    arguments: tuple[Any, ...]
+class _EmbedQuery(NamedTuple):
+    query: str
 
 
-@dataclass(frozen=True, slots=True)
-class CachedScorer:
-    """A caller's scorer, and its memory."""
-
-    ports: Mapping[str, Port]
-    """The functions of the scorer: "query" and "texts" embed, "pairs" or "scores" score."""
-    memory: Memory
-
-    @property
-    def is_sync(self) -> bool:
-        """True if all functions can be called without awaiting."""
-        return all(port.sync is not None for port in self.ports.values())
-
-    def score(self, request: ScoreTexts) -> TextScores:
-        """Return the reply to a request.
-
-        Raises:
-            InputError: the scorer returned something else than a number, or a vector, for each text.
-        """
-        return drive(self._scoring_flow(request), lambda call: self.ports[call.kind].call(*call.arguments))
-
-    async def ascore(self, request: ScoreTexts) -> TextScores:
-        """Async version of `score`. Sync functions are called in a thread."""
-        return await adrive(self._scoring_flow(request), lambda call: self.ports[call.kind].acall(*call.arguments))
-
-    def _scoring_flow(self, request: ScoreTexts) -> ScoringFlow:
-        if "query" in self.ports:
-            return _score_by_vectors(request, self.memory)
-        return _score_directly(request, self.memory, is_pairwise="pairs" in self.ports)
+class _EmbedSentences(NamedTuple):
+    texts: list[str]
 
 
-def to_scorer(scorer: object) -> CachedScorer | None:
-    """Return `scorer` with its memory of earlier scores; None for None.
+class _ScoreSentences(NamedTuple):
+    query: str
+    texts: list[str]
 
-    >>> by_length = to_scorer(lambda query, sentences: [float(len(each)) for each in sentences])
-    >>> by_length.score(ScoreTexts("long?", ("Long.", "Longer.")))
+
+def scorer_port(scorer: object) -> Port:
+    """Return the port of `scorer`, which remembers earlier scores; an empty one for None.
+
+    >>> by_length = scorer_port(lambda query, sentences: [float(len(each)) for each in sentences])
+    >>> by_length.call(ScoreTexts("long?", ("Long.", "Longer.")))
     TextScores(values=(5.0, 7.0), scored_count=2)
-    >>> by_length.score(ScoreTexts("long?", ("Longer.", "Longest.")))
+    >>> by_length.call(ScoreTexts("long?", ("Longer.", "Longest.")))
     TextScores(values=(7.0, 8.0), scored_count=1)
 
     Raises:
         InputError: `scorer` is of no kind that scores. The message says what is, and what to write instead.
     """
     if scorer is None:
-        return None
-    if ports := _find_ports(scorer):
-        return CachedScorer(ports, _memory_for(scorer))
-    raise InputError(f"scorer must be {ALLOWED_SCORERS}, got {safe_repr(scorer)}{_scorer_hint(scorer)}")
+        return Port()
+    ports = _find_ports(scorer)
+    if not ports:
+        raise InputError(f"scorer must be {ALLOWED_SCORERS}, got {safe_repr(scorer)}{_scorer_hint(scorer)}")
+    flow = partial(_score_by_vectors if _EmbedQuery in ports else _score_directly, memory=_memory_for(scorer))
+
+    async def ascore(request: ScoreTexts) -> TextScores:
+        return await adrive(flow(request), ports)
+
+    is_sync = all(port.sync for port in ports.values())
+    return Port((lambda request: drive(flow(request), ports)) if is_sync else None, ascore)
 
 
 def check_scorer(scorer: object) -> None:
@@ -113,7 +95,7 @@ def check_scorer(scorer: object) -> None:
         ConfigError: it is of no kind that scores.
     """
     try:
-        to_scorer(scorer)
+        scorer_port(scorer)
     except InputError:
         raise ConfigError("scorer", ALLOWED_SCORERS, scorer, _scorer_hint(scorer)) from None
 
@@ -136,19 +118,19 @@ def _memory_for(given: Any) -> Memory:
     return memory
 
 
-def _find_ports(scorer: Any) -> dict[str, Port]:
-    """Return the functions of `scorer` under their kinds; none if it can't score."""
+def _find_ports(scorer: Any) -> dict[type, Port]:
+    """Return the ports of what `scorer` can do; none if it can't score."""
     if inspect.isclass(scorer):
         return {}
+    find = partial(Port.of, scorer, accepts_function=False)
     for query, texts in _EMBED_METHODS:
-        names = {"query": query, "texts": texts}
-        ports = {kind: Port.of(scorer, name, accepts_function=False) for kind, name in names.items()}
-        if all(ports.values()):
-            return ports
+        if find(query) and find(texts):
+            return {_EmbedQuery: find(query).taking(tuple), _EmbedSentences: find(texts).taking(tuple)}
     for name in PAIR_METHODS:
-        if pairs := Port.of(scorer, name, accepts_function=False):
-            return {"pairs": pairs}
-    return {"scores": Port.of(scorer)} if callable(scorer) and _takes_two_arguments(scorer) else {}
+        if pairs := find(name):
+            return {_ScoreSentences: pairs.taking(lambda asked: ([(asked.query, text) for text in asked.texts],))}
+    can_score = callable(scorer) and _takes_two_arguments(scorer)
+    return {_ScoreSentences: Port.of(scorer).taking(tuple)} if can_score else {}
 
 
 def _takes_two_arguments(function: Any) -> bool:
@@ -183,7 +165,7 @@ def _score_by_vectors(request: ScoreTexts, memory: Memory) -> ScoringFlow:
     """
     query = memory.get("query:" + request.query)
     if query is None:
-        query = _to_unit_vector((yield _ScorerCall("query", (request.query,))))
+        query = _to_unit_vector((yield _EmbedQuery(request.query)))
         if query is None:
             raise InputError("the scorer's vector of the query must be a list of finite numbers, not all of them 0")
         memory.put("query:" + request.query, query)
@@ -194,7 +176,7 @@ def _score_by_vectors(request: ScoreTexts, memory: Memory) -> ScoringFlow:
             vectors[text] = own
     new = [text for text, vector in vectors.items() if vector is None]
     if new:
-        reply = _check_one_per_text((yield _ScorerCall("texts", (new,))), len(new), "vector")
+        reply = _check_one_per_text((yield _EmbedSentences(new)), len(new), "vector")
         for text, vector in zip(new, map(_to_unit_vector, reply), strict=True):
             if vector is None:
                 continue
@@ -204,16 +186,14 @@ def _score_by_vectors(request: ScoreTexts, memory: Memory) -> ScoringFlow:
     return TextScores(tuple(_cosine(query, vectors[text]) for text in request.texts), len(new))
 
 
-def _score_directly(request: ScoreTexts, memory: Memory, *, is_pairwise: bool) -> ScoringFlow:
-    """Return the score of each text by a cross-encoder or a function."""
+def _score_directly(request: ScoreTexts, memory: Memory) -> ScoringFlow:
+    """Return the score of each text by a cross-encoder, which takes pairs, or by a function."""
     query = request.query
     keys = {text: f"{len(query)}:{query}{text}" for text in request.texts}
     scores: dict[str, float | None] = {text: memory.get(key) for text, key in keys.items()}
     new = [text for text, score in scores.items() if score is None]
     if new:
-        arguments = ([(query, text) for text in new],) if is_pairwise else (query, new)
-        given = yield _ScorerCall("pairs" if is_pairwise else "scores", arguments)
-        reply = _check_one_per_text(given, len(new), "score")
+        reply = _check_one_per_text((yield _ScoreSentences(query, new)), len(new), "score")
         for text, score in zip(new, list(map(_to_score, reply)), strict=True):
             scores[text] = memory.put(keys[text], score) if math.isfinite(score) else score
     return TextScores(tuple(scores[text] for text in request.texts), len(new))  # type: ignore[misc]

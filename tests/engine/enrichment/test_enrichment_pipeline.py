@@ -33,7 +33,7 @@ from ctxassembly.enrichment.pipeline import (
     pending_work,
     split_into_calls,
 )
-from ctxassembly.runtime.driver import drive
+from ctxassembly.runtime.driver import Port, Ports, drive
 from enrichment_samples import Scripted, chunks, given
 
 CONFIG = EnrichmentConfig()
@@ -49,10 +49,14 @@ def document(*texts: str, title: str = "lab") -> StoredDocument:
     return StoredDocument(made, ("",) * len(texts), title)
 
 
+def answered(ask: Callable[[Any], Any]) -> Ports:
+    return dict.fromkeys((AskModel, ReadDocument, EmbedTexts, WriteNotes), Port(ask))
+
+
 def noted(answer: Any, *texts: str, config: EnrichmentConfig = CONFIG) -> Any:
     """What a model's answer makes of a document."""
     reply = answer if isinstance(answer, Callable) else lambda _: answer  # type: ignore[arg-type]
-    return drive(notes_flow(document(*texts), config, words), Scripted(reply).ask)
+    return drive(notes_flow(document(*texts), config, words), answered(Scripted(reply).ask))
 
 
 def test_a_reply_becomes_notes():
@@ -186,13 +190,13 @@ def test_a_long_document_takes_several_calls_with_the_summary_so_far(monkeypatch
     model = Scripted(answer)
     texts = ["word " * 60, "word " * 60, "word " * 90, "end"]
     monkeypatch.setattr("ctxassembly.enrichment.pipeline.CALL_TOKENS", 120)
-    notes = drive(notes_flow(document(*texts), CONFIG, words), model.ask)
+    notes = drive(notes_flow(document(*texts), CONFIG, words), answered(model.ask))
     assert [[one["chunk"] for one in given(request)["chunks"]] for request in model.requests] == [[1, 2], [3, 4]]
     assert notes.summary == "[1, 2][3, 4]"
     assert len(notes.chunks) == 4
     # A summary that is dropped leaves the one of before.
     model = Scripted(answer)
-    notes = drive(notes_flow(document("word " * 60, "word " * 60, "word " * 130), CONFIG, words), model.ask)
+    notes = drive(notes_flow(document("word " * 60, "word " * 60, "word " * 130), CONFIG, words), answered(model.ask))
     assert notes.summary == "[1, 2]"
 
 
@@ -319,7 +323,7 @@ def flow(stored: StoredDocument, outline: Outline, *, embeds: bool, written: boo
             return [[1.0]] * len(request.texts)
         return written if isinstance(request, WriteNotes) else model.ask(request)
 
-    return drive(document_flow(outline, CONFIG, words, has_embedder=embeds), ask), asked
+    return drive(document_flow(outline, CONFIG, words, has_embedder=embeds), answered(ask)), asked
 
 
 def test_a_chunk_is_embedded_with_its_context_before_its_text():

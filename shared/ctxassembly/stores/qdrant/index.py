@@ -17,7 +17,7 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.runtime.driver import adrive, drive
+from ctxassembly.runtime.driver import Port, adrive, drive
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.stores.filtered import chunk_predicate
 from ctxassembly.stores.ingest import IngestReport, pair_vectors
@@ -355,13 +355,13 @@ class QdrantIndex:
 
     def _run(self, flow: Flow[T]) -> T:
         """Return the result of `flow`, whose calls the client makes."""
-        return drive(flow, lambda call: getattr(self.client, call[0])(**call[1]))
+        return drive(flow, {tuple: Port(lambda call: getattr(self.client, call[0])(**call[1]))})
 
     async def _arun(self, flow: Flow[T]) -> T:
         """Async version of `_run`."""
         if self.aclient is None:
             return await to_async(self._run)(flow)
-        return await adrive(flow, lambda call: getattr(self.aclient, call[0])(**call[1]))
+        return await adrive(flow, {tuple: Port(None, lambda call: getattr(self.aclient, call[0])(**call[1]))})
 
 
 def _public_options(client: Any) -> dict[str, Any]:
