@@ -20,7 +20,7 @@ from ctxassembly import (
     Chunk,
     Hit,
     RetrievalConfig,
-    SearchError,
+    StoreError,
     aassemble,
     aretrieve,
     assemble,
@@ -86,7 +86,7 @@ async def test_nobody_waits_for_a_call_that_is_late():
     began = time.monotonic()
     short = RetrievalConfig(timeout_seconds=0.2)
     for error in await both(short, vector=lambda *_: released.wait(LONG), keyword=lambda *_: released.wait(LONG)):
-        assert isinstance(error, SearchError)
+        assert isinstance(error, StoreError)
         assert "no answer within 0.2 s" in str(error)
         assert time.monotonic() - began < LONG / 2
     released.set()
@@ -106,7 +106,7 @@ async def test_late_and_cancelled_tasks_are_cancelled_and_what_they_do_about_it_
         return []
 
     channels: Any = {"vector": search, "keyword": search}
-    with pytest.raises(SearchError):
+    with pytest.raises(StoreError):
         await aretrieve("words", RetrievalConfig(timeout_seconds=0.2), channels=channels, embed=lambda _: [1.0])
     running = asyncio.create_task(aretrieve("words", CHANNELS, channels=channels, embed=lambda _: [1.0]))
     for _ in range(4):
@@ -129,14 +129,14 @@ def test_an_interrupt_is_no_answer():
 
 HANGING = """
 import time
-from ctxassembly import RetrievalConfig, SearchError, retrieve
+from ctxassembly import RetrievalConfig, StoreError, retrieve
 
 def hang(*_):
     time.sleep(600)
 
 try:
     retrieve("words", RetrievalConfig(strategy="keyword", timeout_seconds=0.2), channels={"keyword": hang})
-except SearchError:
+except StoreError:
     print("given up")
 """
 
