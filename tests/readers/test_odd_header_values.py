@@ -13,7 +13,6 @@ from langchain_core.documents import Document
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from ctxassembly import AssemblyConfig, Context, Heading, MetadataKeys
-from ctxassembly.serialization import to_plain
 from langchain_ctxassembly import ContextAssembler
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
@@ -60,4 +59,4 @@ def test_an_odd_value_costs_no_text(assembled: Any, key: str) -> None:
         value = ODD[name]()
         context = assembled(key, value, config)
         assert all(text in context.text for text in TEXTS), name
-        json.dumps([to_plain(context.citations), to_plain(context.sources())], allow_nan=False)
+        json.dumps(context.to_dict(), allow_nan=False)

@@ -14,15 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from llama_index.core.schema import NodeWithScore
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, assemble
-from langchain_ctxassembly.convert.documents import chunk_from
-from llamaindex_ctxassembly.convert.nodes import to_chunk
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
+from langchain_ctxassembly import ContextAssembler
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from pipelines import LANGCHAIN, LLAMAINDEX, VARYING
 
-pytestmark = pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ctxassembly.errors.NothingToJoinWarning"),
+]
 
-KEYS = MetadataKeys()
+EVERYTHING = AssemblyConfig(window=0, dedup="none", granularity="chunk", max_tokens=1_000_000)
+"""Leaves no chunk out."""
 CONFIG = AssemblyConfig(dedup="none", granularity="chunk")
 Metadata = dict[str, Any]
 
@@ -57,11 +62,19 @@ def of_two(first: Metadata, second: Metadata) -> list[Chunk]:
 
 
 def langchain(make: Callable[[Path], Any]) -> Callable[[Path], list[Chunk]]:
-    return lambda files: [chunk_from(document, KEYS) for document in make(files)]
+    return lambda files: read_by(ContextAssembler(config=EVERYTHING).as_context().invoke(make(files)))
 
 
 def llamaindex(make: Callable[[Path], Any]) -> Callable[[Path], list[Chunk]]:
-    return lambda files: [to_chunk(node, KEYS) for node in make(files)]
+    return lambda files: read_by(
+        ContextAssemblyPostprocessor(config=EVERYTHING).context([NodeWithScore(node=node) for node in make(files)])
+    )
+
+
+def read_by(context: Context) -> list[Chunk]:
+    """The chunks as the adapter has read them, in the order in which they were handed in."""
+    candidates = {piece.candidate.rank: piece.candidate for passage in context.passages for piece in passage.pieces}
+    return [candidates[rank].chunk for rank in sorted(candidates)]
 
 
 RUN = {name: langchain(make) for name, make in LANGCHAIN.items()} | {
