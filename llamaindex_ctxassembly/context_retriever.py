@@ -29,10 +29,10 @@ from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.answer import IndexEvidence
 from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_channel, to_question
 from ctxassembly.user_warnings import WarnOnce
-from llamaindex_ctxassembly.convert.models import as_query_embedding, as_reranker
+from llamaindex_ctxassembly.convert.models import as_embeddings, as_reranker
 from llamaindex_ctxassembly.convert.nodes import read_nodes
 from llamaindex_ctxassembly.events import on_stage
-from llamaindex_ctxassembly.postprocessor import AssembledNodes, ContextAssemblyPostprocessor
+from llamaindex_ctxassembly.postprocessor import AssembledNodes, ContextAssemblyPostprocessor, itself
 from llamaindex_ctxassembly.responses import warn_if_split, without_span
 from llamaindex_ctxassembly.stores.filters import and_filters
 
@@ -107,7 +107,7 @@ class ContextRetriever(BaseRetriever):
         search = partial(_search, keys=self._base_postprocessor.assembly_settings.keys)
         self._retrieve_arguments: dict[str, Any] = {
             "index": index,
-            "embed": as_query_embedding(embed_model),
+            "embed": as_embeddings(embed_model),
             "taxonomy": taxonomy,
             "channels": {
                 name: to_channel(name, one, "LlamaIndex", BaseRetriever, search)
@@ -141,14 +141,13 @@ class ContextRetriever(BaseRetriever):
 
     def context(self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None) -> Context:
         """Return the context that `retrieve` would turn into nodes, for a look at its decisions."""
-        return self._assemble_as(lambda context: context, self._build_question(query, filters), similarity_top_k)
+        return self._assemble_as(itself, self._build_question(query, filters), similarity_top_k)
 
     async def acontext(
         self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None
     ) -> Context:
         """Async version of `context`."""
-        question = self._build_question(query, filters)
-        return await self._aassemble_as(lambda context: context, question, similarity_top_k)
+        return await self._aassemble_as(itself, self._build_question(query, filters), similarity_top_k)
 
     @without_span  # LlamaIndex puts one around the method called here
     def retrieve(self, str_or_query_bundle: str | QueryBundle) -> list[NodeWithScore]:
@@ -211,12 +210,8 @@ class ContextRetriever(BaseRetriever):
         return replace(question, filter=_combine_filters(_combine_filters(self._filters, question.filter), filters))
 
     def _run_retrieval(self, question: Question, similarity_top_k: int | None) -> Retrieved:
-        return retrieve(
-            question,
-            _config_with_limit(self._config, similarity_top_k),
-            **self._retrieve_arguments,
-            on_stage=on_stage(),
-        )
+        config = _config_with_limit(self._config, similarity_top_k)
+        return retrieve(question, config, **self._retrieve_arguments, on_stage=on_stage())
 
     async def _arun_retrieval(self, question: Question, similarity_top_k: int | None) -> Retrieved:
         config = _config_with_limit(self._config, similarity_top_k)

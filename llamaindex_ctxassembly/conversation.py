@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Union
+from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemory
@@ -22,20 +22,8 @@ from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.events import ContextsLeftOutEvent, dispatcher, has_listeners
 
-ConversationArgument = Union[
-    "MemoryConversation", Conversation, "Callable[[], MemoryConversation | Conversation | None]", None
-]
-"""The `conversation` of a postprocessor: one conversation, or a function that returns the current one."""
-
-
 _Run = tuple[int, ChatMessage]
 """What tells one run of an agent from others: the number of messages before it, and the last one, its question."""
-
-
-def _run_of(messages: Sequence[ChatMessage]) -> _Run | None:
-    return (len(messages), messages[-1]) if messages else None  # an agent puts the question there first
-
-
 Turn = tuple[Conversation | None, Callable[[Context], None]]
 """The conversation for one context, and a function that records the context once it is assembled."""
 
@@ -95,13 +83,15 @@ class MemoryConversation:
 
     def turn(self) -> Turn:
         """Return the conversation for a context, and what records that context."""
-        return self._turn(_run_of(self._memory.get_all()), self._memory.get())
+        return self._turn(self._memory.get_all(), self._memory.get())
 
     async def aturn(self) -> Turn:
         """Async version of `turn`."""
-        return self._turn(_run_of(await self._memory.aget_all()), await self._memory.aget())
+        return self._turn(await self._memory.aget_all(), await self._memory.aget())
 
-    def _turn(self, run: _Run | None, messages: Sequence[ChatMessage]) -> Turn:
+    def _turn(self, history: Sequence[ChatMessage], messages: Sequence[ChatMessage]) -> Turn:
+        # An agent puts the question there first.
+        run: _Run | None = (len(history), history[-1]) if history else None
         with self._lock:
             self._in_flight = [(other, text) for other, text in self._in_flight if other == run]
             seen = self._sent.seen_in([*messages, *(text for _, text in self._in_flight)])
@@ -129,7 +119,7 @@ class MemoryConversation:
         return self  # the copy of a postprocessor takes part in the same conversation
 
 
-def check_conversation(given: object) -> None:
+def check_conversation(given: object, parameter: str = "conversation") -> None:
     """Check the `conversation` of a postprocessor.
 
     Raises:
@@ -138,19 +128,18 @@ def check_conversation(given: object) -> None:
     is_known = given is None or isinstance(given, (MemoryConversation, Conversation)) or callable(given)
     if isinstance(given, type) or not is_known:
         allowed = "a MemoryConversation(memory), a Conversation, or a function without arguments that returns one"
-        raise ConfigError("conversation", allowed, given)
+        raise ConfigError(parameter, allowed, given)
 
 
-def resolve_conversation(given: ConversationArgument) -> MemoryConversation | Conversation | None:
+def resolve_conversation(given: Any) -> MemoryConversation | Conversation | None:
     """Return the conversation for one call: `given`, or the result of calling it.
 
     Raises:
         ConfigError: the function returned something else than a conversation or None.
     """
     found = given() if callable(given) else given
-    if not (found is None or isinstance(found, (MemoryConversation, Conversation))):
-        raise ConfigError("what conversation() returns", "a MemoryConversation, a Conversation or None", found)
-    return found
+    check_conversation(found, "what conversation() returns")
+    return found  # type: ignore[no-any-return]
 
 
 def begin_turn(given: MemoryConversation | Conversation | None) -> Turn:

@@ -25,12 +25,11 @@ from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
-from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.metadata import ContextPayload
+from ctxassembly.errors import ConfigError
+from ctxassembly.integrations.metadata import ContextPayload, with_notes
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer
-from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
@@ -41,13 +40,19 @@ from llamaindex_ctxassembly.conversation import (
     resolve_conversation,
 )
 from llamaindex_ctxassembly.convert.configs import ConfigField
-from llamaindex_ctxassembly.convert.models import as_embeddings, async_text_model, check_kind, text_model
+from llamaindex_ctxassembly.convert.models import (
+    as_embeddings,
+    async_text_model,
+    check_embeddings,
+    check_kind,
+    text_model,
+)
 from llamaindex_ctxassembly.convert.nodes import (
-    add_media_notes,
     as_node_list,
     hide_metadata,
     is_media,
     labeled_nodes,
+    media_notes,
     read_nodes,
 )
 from llamaindex_ctxassembly.events import ContextAssembledEvent, has_listeners, on_stage
@@ -66,7 +71,7 @@ class AssembledNodes(NamedTuple):
     @classmethod
     def build(cls, context: Context, nodes: Sequence[NodeWithScore] = ()) -> AssembledNodes:
         """Return the nodes of `context`, one per label, and the media among `nodes`, without an event."""
-        payload = ContextPayload(add_media_notes(context, nodes))
+        payload = ContextPayload(with_notes(context, media_notes(nodes)))
         own = filter(is_media, nodes)
         media = [NodeWithScore(node=hide_metadata(scored.node), score=scored.score) for scored in own]
         return cls(payload, labeled_nodes(payload, [scored.node for scored in nodes]) + media)
@@ -196,11 +201,9 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     """Its warnings, which its copies share."""
 
     def __init__(self, *, neighbors: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
-        if (docstore := settings.get("docstore")) is not None:
-            check_kind("docstore", docstore, BaseDocumentStore, "a docstore")
-        if (vector_store := settings.get("vector_store")) is not None:
-            check_kind("vector_store", vector_store, BasePydanticVectorStore, "a vector store")
-        _check_filter(settings.get("filter"))
+        if isinstance(filters := settings.get("filter"), Mapping) and "filters" not in filters:
+            # LangChain's filters are mappings of keys to values; a serialized MetadataFilters is a mapping, too.
+            raise ConfigError("filter", "MetadataFilters, or a function from a query to them", filters)
         super().__init__(**settings)
         if neighbors is not None:
             # Written past pydantic, which has frozen the field.
@@ -211,6 +214,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         if is_async(self.filter):
             raise ConfigError("filter", "MetadataFilters or a function that needn't be awaited", self.filter)
         self._embeddings = as_embeddings(self.embeddings)
+        check_embeddings(self._embeddings)
         check_scorer(self.scorer)
         check_conversation(self.conversation)
         counter_for(self.assembly_settings.encoding)  # a missing vocabulary is an error now
@@ -252,12 +256,12 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     def context(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """Return the context that `postprocess_nodes` would turn into nodes, for a look at its decisions."""
         nodes = as_node_list(nodes)
-        return self.assemble_as(partial(add_media_notes, nodes=nodes), self._read(nodes, query_str))
+        return with_notes(self.assemble_as(itself, self._read(nodes, query_str)), media_notes(nodes))
 
     async def acontext(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """Async version of `context`."""
         nodes = as_node_list(nodes)
-        return await self.aassemble_as(partial(add_media_notes, nodes=nodes), self._read(nodes, query_str))
+        return with_notes(await self.aassemble_as(itself, self._read(nodes, query_str)), media_notes(nodes))
 
     def assemble_as(self, transform: Callable[[Context], T], arguments: Mapping[str, Any]) -> T:
         """Return `transform` of the context that `assemble` returns for `arguments`, with its warnings issued."""
@@ -346,14 +350,16 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         build = partial(AssembledNodes.build, nodes=nodes)
-        return self.assemble_as(build, self._read(nodes, _query_text(query_bundle))).emit_event().nodes
+        query = None if query_bundle is None else query_bundle.query_str
+        return self.assemble_as(build, self._read(nodes, query)).emit_event().nodes
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         build = partial(AssembledNodes.build, nodes=nodes)
-        return (await self.aassemble_as(build, self._read(nodes, _query_text(query_bundle)))).emit_event().nodes
+        query = None if query_bundle is None else query_bundle.query_str
+        return (await self.aassemble_as(build, self._read(nodes, query))).emit_event().nodes
 
     def _set_neighbor_store(self) -> None:
         store = make_neighbor_store(self.docstore, self.vector_store, self.store, self.assembly_settings.keys)
@@ -400,17 +406,6 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             self._warnings.warn(window_warning(llm, self.assembly_settings.token_limit), key="window")
 
 
-def _check_filter(value: object) -> None:
-    """Check that a mapping is a serialized MetadataFilters. LangChain's filters are mappings of keys to values."""
-    if isinstance(value, Mapping) and "filters" not in value:
-        write = "filter=MetadataFilters(filters=[MetadataFilter(key=..., value=...)])"
-        raise ConfigError("filter", "MetadataFilters, or a function from a query to them", value, f": write {write}")
-
-
-def _query_text(query_bundle: QueryBundle | None) -> str | None:
-    if not (query_bundle is None or isinstance(query_bundle, QueryBundle)):
-        raise InputError(
-            f"query_bundle must be a QueryBundle or None, got {safe_repr(query_bundle)}: write "
-            "postprocess_nodes(nodes, query_str=query)"
-        )
-    return None if query_bundle is None else query_bundle.query_str
+def itself(context: Context) -> Context:
+    """Return `context`, where an assembly asks for something made of it."""
+    return context

@@ -10,18 +10,16 @@ from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.llms.base import BaseLLM
-from llama_index.core.base.llms.types import CacheControl, CachePoint, CompletionResponse
+from llama_index.core.base.llms.types import CacheControl, CachePoint
 from llama_index.core.llms import ChatMessage, CustomLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from ctxassembly.config.hints import hint_for
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.metadata import check_context
 from ctxassembly.protocols import RerankedPosition, Reranker
-from ctxassembly.runtime.assemble import map_output
 from ctxassembly.runtime.scorers import to_reranker
 
 
@@ -55,39 +53,30 @@ def check_kind(parameter: str, value: object, kind: type, allowed: str) -> None:
         ConfigError: it is not.
     """
     if not isinstance(value, kind):
-        hint = f": write {parameter}=index.{parameter}" if hasattr(value, parameter) else hint_for("store", value)
+        hint = f": write {parameter}=index.{parameter}" if hasattr(value, parameter) else ""
         raise ConfigError(parameter, allowed, value, hint)
 
 
-def as_query_embedding(embed_model: Any) -> Any:
-    """Return the embeddings of a query: a LlamaIndex model is wrapped, anything else stays for the engine to check."""
-    return _Embeddings(embed_model) if isinstance(embed_model, BaseEmbedding) else embed_model
-
-
 def as_embeddings(embeddings: Any) -> Any:
-    """Return embeddings for the engine: a LlamaIndex model is wrapped, anything else that embeds stays as it is.
+    """Return embeddings for the engine: a LlamaIndex model is wrapped, anything else stays as it is."""
+    return _Embeddings(embeddings) if isinstance(embeddings, BaseEmbedding) else embeddings
+
+
+def check_embeddings(embeddings: Any) -> None:
+    """Check that `embeddings` embed texts.
 
     Raises:
-        ConfigError: `embeddings` can't embed.
+        ConfigError: they can't.
     """
-    if isinstance(embeddings, BaseEmbedding):
-        return _Embeddings(embeddings)
-    if (
-        embeddings is None
-        or callable(embeddings)
-        or hasattr(embeddings, "embed_documents")
-        or hasattr(embeddings, "aembed_documents")
-    ):
-        return embeddings
-    allowed = "a LlamaIndex embedding model, an object with embed_documents or a function"
-    raise ConfigError("embeddings", allowed, embeddings)
+    can_embed = any(hasattr(embeddings, name) for name in ("embed_documents", "aembed_documents", "__call__"))
+    if not (embeddings is None or can_embed):
+        allowed = "a LlamaIndex embedding model, an object with embed_documents or a function"
+        raise ConfigError("embeddings", allowed, embeddings)
 
 
 def text_model(llm: Any) -> Any:
-    """Return a function from a prompt to the answer of `llm`: a LlamaIndex model completes it; None stays None."""
-    if isinstance(llm, BaseLLM):
-        return lambda prompt: llm.complete(prompt).text
-    return None if llm is None else map_output(llm, _answer_text)
+    """Return a function from a prompt to the answer of `llm`: a LlamaIndex model completes it, a function stays."""
+    return (lambda prompt: llm.complete(prompt).text) if isinstance(llm, BaseLLM) else llm
 
 
 def async_text_model(llm: Any) -> Any:
@@ -104,10 +93,6 @@ def async_text_model(llm: Any) -> Any:
 def is_blocking(llm: BaseLLM) -> bool:
     """Return True if the LLM inherits `acomplete` from CustomLLM, which awaits nothing, so no deadline would apply."""
     return getattr_static(type(llm), "acomplete") is getattr_static(CustomLLM, "acomplete")
-
-
-def _answer_text(answer: Any) -> Any:
-    return answer.text if isinstance(answer, CompletionResponse) else answer
 
 
 def to_messages(

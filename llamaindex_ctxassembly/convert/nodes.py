@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from llama_index.core.base.llms.types import ImageBlock, TextBlock
@@ -19,17 +20,16 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
+from pydantic import BaseModel
 
 from ctxassembly.assembly.adjacency.positions import FACTS_KEY, PARENT_KEY
-from ctxassembly.config.hints import hint_for
-from ctxassembly.context import Context
 from ctxassembly.data.blocks import block_in
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, section_of
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.errors import InputError
 from ctxassembly.integrations.blocks import ReadResult, block_ids, unpack_blocks
-from ctxassembly.integrations.metadata import ContextPayload, block_metadata, with_notes
+from ctxassembly.integrations.metadata import ContextPayload, block_metadata
 from ctxassembly.safe_repr import join_first, pluralize, safe_repr, to_id
 
 EXCLUDED_BY_READER = frozenset(
@@ -49,12 +49,14 @@ def as_node_list(nodes: Any) -> list[NodeWithScore]:
     Raises:
         InputError: they are something else, a response, say.
     """
-    if isinstance(nodes, (BaseNode, NodeWithScore)):  # its fields, otherwise, one by one
-        raise InputError("nodes must be a list of NodeWithScore, got one: write [NodeWithScore(node=node)]")
-    if not isinstance(nodes, Iterable):
-        hint = hint_for("nodes", nodes) or ": write context(retriever.retrieve(query), query)"
-        raise InputError(f"nodes must be a list of NodeWithScore, got {type(nodes).__name__}{hint}")
-    return list(nodes)
+    # The fields of a single node would come one by one.
+    if isinstance(nodes, BaseModel) or not isinstance(nodes, Iterable):
+        raise InputError(f"nodes must be a list of NodeWithScore, got {safe_repr(nodes)}")
+    listed = list(nodes)
+    for one in listed:
+        if not isinstance(one, NodeWithScore):
+            raise InputError(f"nodes must be a list of NodeWithScore, got {safe_repr(one)}")
+    return listed
 
 
 def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> list[Hit]:
@@ -67,8 +69,7 @@ def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> list[Hit]:
     facts_end = _facts_end(scored.node, chunk.text)
     if not facts_end:
         return [Hit(chunk, score)]
-    text = chunk.text[facts_end:]
-    start = getattr(scored.node, "start_char_idx", None)
+    text, start = chunk.text[facts_end:], getattr(scored.node, "start_char_idx", None)
     text_chunk = replace(chunk, text=text, start=start, origin=chunk.origin and replace(chunk.origin, near=None))
     facts = Chunk(
         id=f"{chunk.id}#facts",
@@ -163,21 +164,20 @@ def offsets_of(node: BaseNode, text: Any, keys: MetadataKeys) -> tuple[Any, int 
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
     if start is None:
         return keys.read(node.metadata, "start"), None
-    if type(start) is not int or type(end) is not int or type(text) is not str or end - start == len(text):
+    if end is None or end - start == len(text):
         return start, None
-    slices = [value for value in node.metadata.values() if type(value) is str and len(value) == end - start > 0]
+    slices = [value for value in node.metadata.values() if isinstance(value, str) and len(value) == end - start > 0]
     before = max((text.find(value) for value in slices), default=0)
     return None, max(start - max(before, 0), 0)
 
 
 def _facts_end(node: BaseNode, text: Any) -> int:
     """Return the end of the triplets that a graph index wrote before the text of `node`; 0 if there are none."""
-    if type(text) is not str or " -> " not in text:  # a str class of the caller may raise
+    if " -> " not in text:
         return 0
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
-    if type(start) is int and type(end) is int:
-        at = len(text) - (end - start)
-        before = text[: max(at, 0)]
+    if start is not None and end is not None:
+        before = text[: max(len(text) - (end - start), 0)]
     else:
         facts_end = text.find("\n\n", len(_FACTS_HEADER) + 2) + 2
         before = text[:facts_end] if text.startswith(f"{_FACTS_HEADER}\n\n") else ""
@@ -192,33 +192,19 @@ def related_id(node: BaseNode, relationship: NodeRelationship) -> str | None:
 
 
 def related_node(node: BaseNode, relationship: NodeRelationship) -> RelatedNodeInfo | None:
-    """Return the one node in `relationship` to `node`; None also for any odd value that a caller assigned."""
-    related = _related(node, relationship)
+    """Return the one node in `relationship` to `node`; None if there is none or a list of them."""
+    related = node.relationships.get(relationship)
     return related if isinstance(related, RelatedNodeInfo) else None
 
 
-def _related(node: BaseNode, relationship: NodeRelationship) -> Any:
-    return node.relationships.get(relationship) if type(node.relationships) is dict else None
-
-
-def text_of(node: BaseNode) -> Any:
-    """Return the text of the node without metadata; the error itself if reading it fails."""
-    try:
-        return node.get_content(MetadataMode.NONE)
-    except Exception as error:  # noqa: BLE001 - the engine notes that this one node has no text
-        return error
+def text_of(node: BaseNode) -> str:
+    """Return the text of the node without metadata."""
+    return node.get_content(MetadataMode.NONE)
 
 
 def is_media(scored: NodeWithScore) -> bool:
-    """Return True if the node holds an image, audio or video, and no text.
-
-    Raises:
-        InputError: `scored` is not a NodeWithScore.
-    """
-    if not isinstance(scored, NodeWithScore):
-        raise InputError(f"nodes must be a list of NodeWithScore, got {safe_repr(scored)}{hint_for('nodes', scored)}")
-    text = text_of(scored.node)
-    return isinstance(text, str) and not str.strip(text) and any(_resources(scored.node))
+    """Return True if the node holds an image, audio or video, and no text."""
+    return not text_of(scored.node).strip() and any(_resources(scored.node))
 
 
 MEDIA_KEY = "cited_media"
@@ -254,11 +240,11 @@ def media_of(node: BaseNode) -> list[dict[str, str | None]]:
     ]
 
 
-def image_fields(nodes: Iterable[BaseNode]) -> dict[str, Any] | None:
-    """Return the fields of an ImageNode for the first image of `nodes`; None if they have none."""
+def _image_fields(nodes: Iterable[BaseNode]) -> dict[str, Any]:
+    """Return the fields of an ImageNode for the first image of `nodes`; none if they have none."""
     images = (resource for node in nodes for kind, resource in _resources(node) if kind == "image")
     if (image := next(images, None)) is None:
-        return None
+        return {}
     return {
         "image": image.data.decode("ascii") if isinstance(image.data, bytes) else image.data,
         "image_path": _optional_text(image.path),
@@ -269,11 +255,6 @@ def image_fields(nodes: Iterable[BaseNode]) -> dict[str, Any] | None:
 
 def _optional_text(value: Any) -> str | None:
     return None if value is None else str(value)
-
-
-def add_media_notes(context: Context, nodes: Iterable[NodeWithScore]) -> Context:
-    """Return `context`, with `media_notes` in its trace."""
-    return with_notes(context, media_notes(nodes))
 
 
 def media_notes(nodes: Iterable[NodeWithScore]) -> list[str]:
@@ -313,70 +294,51 @@ def labeled_nodes(payload: ContextPayload, nodes: Iterable[BaseNode]) -> list[No
     metadata names the label in either case.
     """
     nodes = list(nodes)
-    sources = _sources_by_document(nodes)
+    sources: dict[str, RelatedNodeInfo] = {}
+    for node in nodes:  # as the best-ranked node of a document has it
+        if (source := related_node(node, NodeRelationship.SOURCE)) is not None:
+            sources.setdefault(source.node_id, source)
     media = {node.node_id: node for node in nodes if any(_resources(node))}
     labeled: list[NodeWithScore] = []
     node_ids = block_ids(payload.context)
     for block, node_id, added in zip(payload.context.blocks, node_ids, block_metadata(payload), strict=True):
         citation = block.citation
         if citation is None:
-            labeled.append(NodeWithScore(node=_make_node(node_id, block.text, {}, added, None)))
+            labeled.append(NodeWithScore(node=_make_node(node_id, block.text, added)))
             continue
         cited_nodes = [media[chunk_id] for chunk_id in citation.chunk_ids if chunk_id in media]
         if cited_nodes:
             added[MEDIA_KEY] = [one for node in cited_nodes for one in media_of(node)]
-        source = sources.get(citation.document_id)
-        node = _make_node(node_id, block.text, citation.metadata, added, source, image_fields(cited_nodes))
+        # Callers may change the metadata of a node: the citation's own metadata must stay as it is.
+        metadata = {**copy_metadata(citation.metadata), **added}
+        node = _make_node(node_id, block.text, metadata, sources.get(citation.document_id), _image_fields(cited_nodes))
         labeled.append(NodeWithScore(node=node, score=max(added["scores"].values(), default=None)))
     return labeled
 
 
 def hide_metadata(node: BaseNode) -> BaseNode:
     """Return a copy of `node` with its metadata kept out of the prompt."""
-    metadata = _copy_metadata(node.metadata)
+    metadata = copy_metadata(node.metadata)
     return node.model_copy(update={"metadata": metadata, **_exclude_keys(metadata)})
 
 
 def _make_node(
     node_id: str,
     text: str,
-    own_metadata: Mapping[str, Any],
-    added: dict[str, Any],
-    source: RelatedNodeInfo | None,
-    image: dict[str, Any] | None = None,
+    metadata: dict[str, Any],
+    source: RelatedNodeInfo | None = None,
+    image: Mapping[str, Any] = MappingProxyType({}),
 ) -> TextNode:
-    # Callers may change the metadata of a node: the citation's own metadata must stay as it is.
-    metadata = {**copy_metadata(own_metadata), **added}
     relationships = {}
     if source is not None:
-        own = source.model_copy(update={"metadata": _copy_metadata(source.metadata)})
+        own = source.model_copy(update={"metadata": copy_metadata(source.metadata)})
         relationships[NodeRelationship.SOURCE] = own
-    kind: Any = TextNode if image is None else LabeledImage
+    kind: Any = LabeledImage if image else TextNode
     node: TextNode = kind(
-        id_=node_id,
-        text=text,
-        metadata=metadata,
-        relationships=relationships,
-        **_exclude_keys(metadata),
-        **(image or {}),
+        id_=node_id, text=text, metadata=metadata, relationships=relationships, **_exclude_keys(metadata), **image
     )
     return node
 
 
 def _exclude_keys(metadata: Iterable[str]) -> dict[str, Any]:
     return {"excluded_llm_metadata_keys": list(metadata), "excluded_embed_metadata_keys": list(metadata)}
-
-
-def _copy_metadata(metadata: Any) -> dict[str, Any]:
-    # Callers can assign anything to a node.
-    return copy_metadata(metadata) if isinstance(metadata, Mapping) else {}
-
-
-def _sources_by_document(nodes: Iterable[BaseNode]) -> dict[str, RelatedNodeInfo]:
-    """Return the SOURCE of each document, by document id, as its best-ranked node has it."""
-    sources: dict[str, RelatedNodeInfo] = {}
-    for node in nodes:
-        source = related_node(node, NodeRelationship.SOURCE)
-        if source is not None and (name := to_id(source.node_id)):
-            sources.setdefault(name, source)
-    return sources

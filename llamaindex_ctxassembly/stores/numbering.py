@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeRelationship, ObjectType, RelatedNodeInfo
@@ -61,10 +61,13 @@ def number_chunks(
             together with their children. The message says what to do.
     """
     keys = MetadataKeys() if keys is None else keys
-    if isinstance(nodes, BaseNode):  # its fields, otherwise, one by one
-        raise InputError("nodes must be a list of nodes, got one: write number_chunks([node])")
     nodes = [*nodes]
-    _check_nodes(nodes)
+    for node in nodes:
+        if not isinstance(node, BaseNode):
+            raise InputError(f"nodes must be a list of nodes, got {safe_repr(node)}")
+    node_ids = {node.node_id for node in nodes}
+    if any(related_id(node, NodeRelationship.PARENT) in node_ids for node in nodes):
+        raise InputError("nodes are given together with their children: number get_leaf_nodes(nodes) alone")
     chunks = [_chunk_to_number(node, keys) for node in nodes]
     numbers = assign_numbers(chunks, keys, document_id, id_of)
     new_ids = {node.node_id: number.id for node, number in zip(nodes, numbers, strict=True)}
@@ -73,15 +76,6 @@ def number_chunks(
         node.model_copy(update=_node_update(node, number, keys, new_ids, ids))
         for node, number in zip(nodes, numbers, strict=True)
     ]
-
-
-def _check_nodes(nodes: Sequence[BaseNode]) -> None:
-    for node in nodes:
-        if not isinstance(node, BaseNode):
-            raise InputError(f"nodes must be a list of nodes, got {safe_repr(node)}")
-    ids = {node.node_id for node in nodes}
-    if any(related_id(node, NodeRelationship.PARENT) in ids for node in nodes):
-        raise InputError("nodes are given together with their children: number get_leaf_nodes(nodes) alone")
 
 
 def _chunk_to_number(node: BaseNode, keys: MetadataKeys) -> Chunk:

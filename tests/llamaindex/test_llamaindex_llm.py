@@ -78,10 +78,6 @@ def shout(prompt: str) -> str:
     return prompt.upper()
 
 
-def completed(prompt: str) -> CompletionResponse:
-    return CompletionResponse(text=prompt.upper())
-
-
 async def ashout(prompt: str) -> str:
     return prompt.upper()
 
@@ -91,9 +87,7 @@ async def ashout(prompt: str) -> str:
     [
         (SyncOnly(), "FIRST"),
         (MockLLM(), "first"),
-        (MockLLM().complete, "first"),
         (shout, "FIRST"),
-        (completed, "FIRST"),
     ],
 )
 def test_whatever_answers_gives_its_text(llm: Any, expected: str) -> None:

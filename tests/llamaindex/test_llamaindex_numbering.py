@@ -68,11 +68,6 @@ def test_anything_else_is_an_error(wrong: Any) -> None:
         number_chunks(wrong)
 
 
-def test_one_node_is_told_to_be_a_list_of_one() -> None:
-    with pytest.raises(InputError, match=r"got one: write number_chunks\(\[node\]\)"):
-        number_chunks(PAGES[0])  # type: ignore[arg-type]
-
-
 def test_nodes_may_come_one_by_one() -> None:
     assert number_chunks(iter(PAGES)) == number_chunks(PAGES)
 

@@ -51,7 +51,7 @@ async def test_an_odd_value_in_the_metadata_costs_no_other_node(key: str) -> Non
         json.dumps(to_plain(made[1].node.metadata), allow_nan=False)
 
 
-@pytest.mark.parametrize("field", ["id_", "text", "metadata", "relationships", "embedding", "start_char_idx", "score"])
+@pytest.mark.parametrize("field", ["id_", "metadata", "embedding", "start_char_idx", "score"])
 def test_an_odd_value_that_was_never_validated_costs_no_other_node(field: str) -> None:
     for name in ODD.keys() - {"no class"}:
         hits = scored(*three())
@@ -74,17 +74,6 @@ def test_what_does_not_copy_stands_as_text_and_is_told() -> None:
         "hit 'A-0': metadata 'tree': refers to itself, cut there",
     ]
     assert (node.metadata["lock"], list(rows)) == (lock, [0, 1, 2])
-
-
-def test_a_node_whose_text_cannot_be_had_is_told() -> None:
-    class Broken(TextNode):
-        def get_content(self, metadata_mode: MetadataMode = MetadataMode.NONE) -> str:
-            raise OSError("no blob")
-
-    broken = NodeWithScore(node=Broken(id_="B-0", text="x"), score=0.5)
-    made = ContextAssemblyPostprocessor().postprocess_nodes([scored(three()[0])[0], broken])
-    assert [each.node.node_id for each in made] == ["A-0"]
-    assert "hit 'B-0': text OSError('no blob') is no string, left out" in told(made)
 
 
 def test_images_with_odd_metadata_stay() -> None:

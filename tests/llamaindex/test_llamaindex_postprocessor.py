@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from llama_index.core.base.response.schema import Response
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.schema import ImageNode, MetadataMode, NodeRelationship, NodeWithScore, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
@@ -408,13 +407,3 @@ async def test_an_event_that_nobody_hears_is_not_made(monkeypatch: pytest.Monkey
     await postprocessor.apostprocess_nodes(scored(document()[3]))
 
     assert made == []
-
-
-async def test_a_response_in_the_place_of_nodes_is_told_what_to_write() -> None:
-    response: Any = Response("Drink water [1].", source_nodes=[])
-    postprocessor = ContextAssemblyPostprocessor()
-    wanted = r"^nodes must be a list of NodeWithScore, got Response: write response\.source_nodes$"
-    with pytest.raises(InputError, match=wanted):
-        postprocessor.context(response)
-    with pytest.raises(InputError, match=wanted):
-        await postprocessor.acontext(response)

@@ -21,7 +21,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning
+from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning, uuid_of
 from langchain_ctxassembly import ContextAssemblyRetriever, number_chunks
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from pdf import GAP, PAGES, WORDS, breaks, crosses, pages_of, places, write_pdf
@@ -242,6 +242,12 @@ def test_a_pdf_as_one_document_is_one_text(report: Path, stored: Stored) -> None
 BY_FILE = replace(UNFILTERED, keys=MetadataKeys(document_id="file_path"))
 
 
+def numbered_nodes_of(path: Path, size: int) -> list[Any]:
+    from llamaindex_ctxassembly import number_chunks as number_nodes
+
+    return number_nodes(nodes_of(path, size), keys=BY_FILE.keys, id_of=uuid_of)
+
+
 def nodes_of(path: Path, size: int) -> list[Any]:
     from llama_index.core import SimpleDirectoryReader
     from llama_index.core.node_parser import SentenceSplitter
@@ -297,8 +303,8 @@ def on_page(nodes: Sequence[Any], page: int) -> list[Any]:
 
 @pytest.mark.parametrize("size", [300, 4_000])
 @pytest.mark.parametrize("kind", LLAMAINDEX)
-def test_llamaindex_joins_the_pages_of_a_file_once_it_is_told(report: Path, kind: str, size: int) -> None:
-    nodes = nodes_of(report, size)
+def test_llamaindex_joins_the_pages_of_a_file_once_they_are_numbered(report: Path, kind: str, size: int) -> None:
+    nodes = numbered_nodes_of(report, size)
     ask = engine_over(nodes, kind, BY_FILE, hits=2)
     hits = [on_page(nodes, 4)[-1], on_page(nodes, 5)[0]]
     (block,) = ask(*hits)
@@ -310,8 +316,8 @@ def test_llamaindex_joins_the_pages_of_a_file_once_it_is_told(report: Path, kind
 
 @pytest.mark.parametrize("size", [300, 4_000])
 @pytest.mark.parametrize("kind", LLAMAINDEX)
-def test_llamaindex_finds_the_next_page(report: Path, kind: str, size: int) -> None:
-    nodes = nodes_of(report, size)
+def test_llamaindex_finds_the_next_page_by_its_number(report: Path, kind: str, size: int) -> None:
+    nodes = numbered_nodes_of(report, size)
     ask = engine_over(nodes, kind, BY_FILE, hits=1)
     for hit, page in ((on_page(nodes, 9)[-1], 9), (on_page(nodes, 10)[0], 9)):
         (block,) = ask(hit)
