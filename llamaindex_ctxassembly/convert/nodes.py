@@ -51,11 +51,11 @@ def as_node_list(nodes: Any) -> list[NodeWithScore]:
     """
     # The fields of a single node would come one by one.
     if isinstance(nodes, BaseModel) or not isinstance(nodes, Iterable):
-        raise InputError(f"nodes must be a list of NodeWithScore, got {safe_repr(nodes)}")
+        raise InputError(f"nodes must be a list of NodeWithScore, got {type(nodes).__name__}")
     listed = list(nodes)
     for one in listed:
         if not isinstance(one, NodeWithScore):
-            raise InputError(f"nodes must be a list of NodeWithScore, got {safe_repr(one)}")
+            raise InputError(f"nodes must be a list of NodeWithScore, got a list with {type(one).__name__}")
     return listed
 
 
