@@ -45,7 +45,7 @@ class Retrieved(data.Retrieved):
         return wrap_page(self._repr_html_())
 
     def _repr_html_(self) -> str:
-        from ctxassembly.views.trace import retrieval_html
+        from ctxassembly.views.retrieval import retrieval_html
 
         return retrieval_html(self)
 

@@ -1,21 +1,20 @@
-"""The budget: tokens by document and purpose as a bar, unused tokens, tokens of chunks left out, and a summary."""
+"""What the budget is used for, by document and purpose, and a summary of what was done."""
 
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ctxassembly.data.citations import ContextData
 from ctxassembly.data.trace import Trace
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.tokens.counter import counter_for
-from ctxassembly.views.html import Html, format_number, format_share, join_html, tag
-from ctxassembly.views.names import MAX_DOCUMENTS, DocumentNames
+from ctxassembly.views.model import NamedDocument
 from ctxassembly.views.runs import block_parts
 
-_MIN_LETTERED_SHARE = 0.03
-"""Share of the bar from which a part shows its letter; the list below the bar has all letters."""
+MAX_DOCUMENTS = 8
+"""Documents with a line of their own; the others share one."""
 
 
 class UsagePart(NamedTuple):
@@ -27,7 +26,7 @@ class UsagePart(NamedTuple):
     css_class: str = ""
 
 
-def usage_parts(context: ContextData, names: DocumentNames) -> tuple[str, list[UsagePart]]:
+def usage_parts(context: ContextData, names: Mapping[str, NamedDocument]) -> tuple[str, list[UsagePart]]:
     """Return the unit and the parts of the budget, the unused one last. They add up exactly.
 
     The unit is tokens, or characters if the context has no counter: then the budget is the text.
@@ -45,7 +44,7 @@ def usage_parts(context: ContextData, names: DocumentNames) -> tuple[str, list[U
     total = context.token_count if counts_tokens else len(context.text)
     largest = dict(documents.most_common(MAX_DOCUMENTS))
     rest = documents.total() - sum(largest.values())
-    named = [(names.documents[one], amount) for one, amount in documents.items() if one in largest]
+    named = [(names[one], amount) for one, amount in documents.items() if one in largest]
     optional = (
         UsagePart(f"{len(documents) - MAX_DOCUMENTS:,} more documents", rest, "+"),
         UsagePart("headers", headers, "h"),
@@ -94,49 +93,3 @@ def _list_changes(trace: Trace) -> Iterator[str]:
     if dropped := len(trace.excluded):
         tokens = pluralize(trace.excluded_tokens, "token")
         yield f"{pluralize(dropped, 'chunk')} left out, which would have cost {tokens}"
-
-
-def budget_bar(context: ContextData, names: DocumentNames) -> Html:
-    """Return the bar, and below it the list of its parts with their numbers."""
-    unit, parts = usage_parts(context, names)
-    used = sum(part.amount for part in parts[:-1])
-    size = max(used + parts[-1].amount, 1)
-    spans = [
-        tag(
-            "span",
-            part.letter if part.amount / size >= _MIN_LETTERED_SHARE else "",
-            class_=part.css_class or None,
-            style=f"width:{part.amount / size:.3%}",
-            title=part.name,
-        )
-        for part in parts
-        if part.amount > 0
-    ]
-    summary = f"{used:,} {unit}" + (f" of {size:,}" if unit == "tokens" else "")
-    bar = tag("div", *spans, class_="cxa-bar", role="img", aria_label=f"{summary}; the list below has the parts")
-    items = [
-        tag(
-            "li",
-            tag("span", part.letter, class_=f"cxa-key {part.css_class}".rstrip(), aria_hidden="true")
-            if part.letter
-            else "",
-            f" {part.name} ",
-            tag("b", format_number(part.amount)),
-            f" {format_share(part.amount, size)}",
-        )
-        for part in parts
-    ]
-    legend = tag("ul", *items, class_="cxa-legend", aria_label=f"Use of the {unit}")
-    return join_html(bar, legend, _excluded_bar(context.trace, size) if unit == "tokens" else "")
-
-
-def _excluded_bar(trace: Trace, max_tokens: int) -> Html:
-    """Return a bar for the chunks left out, on the scale of the budget and at most as long, and their cost."""
-    if not trace.excluded:
-        return Html()
-    cost = trace.excluded_tokens
-    share = f"{format_share(cost, max_tokens)} of" if cost < 2 * max_tokens else f"{cost / max_tokens:,.0f} times"
-    chunks, tokens = pluralize(len(trace.excluded), "chunk"), pluralize(cost, "token")
-    bar = tag("span", class_="cxa-over", style=f"width:{min(cost / max_tokens, 1):.1%}")
-    summary = f"Left out: {chunks}, which would have cost {tokens}, {share} the budget"
-    return tag("p", bar, summary, class_="cxa-soft")

@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 from ctxassembly.data.candidates import TextPiece
 from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
 from ctxassembly.data.citations import ContextData, Passage
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import join_first, pluralize, safe_repr
+from ctxassembly.safe_repr import pluralize, safe_repr
 from ctxassembly.tracing.retained_hits import MAX_SHOWN_HITS
-from ctxassembly.views.html import NOTE_CHARS, Html, join_html, more_line, split_at_marks, tag, take_fitting, truncate
-
-EVIDENCE_BYTES = 30_000
-"""Bytes of the list of the evidence."""
-_MAX_NAMED = 5
-"""Most pieces of evidence that a mark names."""
 
 Evidence = str | tuple[str, int, int]
 """A text, or a span of a document: its id, start and end in characters, half-open."""
@@ -160,50 +153,6 @@ def piece_offsets(passage: Passage) -> Iterator[tuple[int, TextPiece]]:
         at += len(piece.text)
 
 
-Mark = tuple[Span, tuple[int, ...]]
-"""A slice of text to mark, and the numbers of the pieces that it is evidence of, from 0."""
-
-
-@dataclass(frozen=True)
-class EvidenceMarks:
-    """The slices of text to mark. They may overlap."""
-
-    context_marks: dict[int, list[Mark]] = field(default_factory=dict)
-    """In the text of candidates, by key."""
-    fragment_marks: dict[int, list[Mark]] = field(default_factory=dict)
-    """In the text of fragments, by rank."""
-
-    @property
-    def has_any(self) -> bool:
-        """True if there is anything to mark."""
-        return bool(self.context_marks or self.fragment_marks)
-
-
-def mark_evidence(evidence: Sequence[LocatedEvidence]) -> EvidenceMarks:
-    """Return the marks of all pieces of `evidence`."""
-    marks = EvidenceMarks(defaultdict(list), defaultdict(list))
-    for number, one in enumerate(evidence):
-        for marked, located in ((marks.context_marks, one.context_spans), (marks.fragment_marks, one.fragment_spans)):
-            for key, spans in located.items():
-                marked[key] += [(span, (number,)) for span in spans]
-    return marks
-
-
-def highlight_evidence(text: str, spans: Iterable[Mark], start_offset: int = 0) -> Html:
-    """Return `text` with each piece of evidence marked; it begins at `start_offset` of the text `spans` refer to.
-
-    >>> highlight_evidence("Drink water.", [((6, 11), (0,))])
-    'Drink <mark class="cxa-evidence" title="evidence 1">water</mark>.'
-    """
-    parts = split_at_marks(text, spans, start_offset)
-    return join_html(*(_mark_tag(part, numbers) if numbers else part for part, numbers in parts))
-
-
-def _mark_tag(text: str, numbers: Sequence[int]) -> Html:
-    title = f"evidence {join_first([f'{number + 1}' for number in numbers], _MAX_NAMED)}"
-    return tag("mark", text, class_="cxa-evidence", title=title)
-
-
 def evidence_status(context: ContextData, piece: LocatedEvidence) -> tuple[str, str]:
     """Return the outcome of a piece of evidence in a word or two, and its place."""
     hit_numbers = ", ".join(f"{rank + 1}" for rank in piece.fragment_spans)
@@ -238,21 +187,3 @@ def count_read(evidence: Sequence[LocatedEvidence]) -> str:
     """Return how much of the evidence is read, as a title."""
     read = sum(one.share_read >= 1 for one in evidence)
     return f"Evidence: {read:,} of {pluralize(len(evidence), 'piece')} read"
-
-
-def evidence_report(context: ContextData, evidence: Sequence[LocatedEvidence]) -> Html:
-    """Return the list of the evidence with the outcome of each piece; empty if there is none."""
-    if not evidence:
-        return Html()
-
-    def line(number: int, one: LocatedEvidence) -> Html:
-        status, explanation = evidence_status(context, one)
-        outcome = tag("b", status, class_=f"cxa-{status.replace(' ', '-')}")
-        quoted = tag(
-            "q" if isinstance(one.evidence, str) else "span", truncate(one.text, NOTE_CHARS), lang="", dir="auto"
-        )
-        return tag("li", tag("b", f"{number} "), outcome, f": {explanation}: ", quoted)
-
-    lines = take_fitting(map(line, count(1), evidence), EVIDENCE_BYTES)
-    rest = more_line(len(evidence) - len(lines), "pieces of evidence")
-    return join_html(tag("h3", count_read(evidence)), tag("ul", *lines, class_="cxa-asked"), rest)

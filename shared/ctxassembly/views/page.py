@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING
 
+from ctxassembly.data.candidates import GAP
 from ctxassembly.data.citations import ContextData
-from ctxassembly.views.budget import budget_bar, chunk_counts, summarize
-from ctxassembly.views.columns import before_and_after
-from ctxassembly.views.evidence import (
-    Evidence,
-    LocatedEvidence,
-    check_evidence,
-    evidence_report,
-    locate_evidence,
-    mark_evidence,
-)
-from ctxassembly.views.html import (
-    NOTE_CHARS,
-    Html,
-    format_number,
-    join_html,
-    notes_list,
-    render_section,
-    tag,
-    truncate,
-    wrap_page,
-)
-from ctxassembly.views.names import DocumentNames
-from ctxassembly.views.trace import decisions_table, excluded_hits, retrieval_section, stages_table
+from ctxassembly.views.budget import chunk_counts, summarize, usage_parts
+from ctxassembly.views.evidence import Evidence, LocatedEvidence, check_evidence, count_read, locate_evidence
+from ctxassembly.views.html import format_number, render, render_section, wrap_page
+from ctxassembly.views.model import ContextModel
+from ctxassembly.views.retrieval import retrieval_part
 from ctxassembly.wording.formats import FORMATS, shows_labels
 
 if TYPE_CHECKING:
@@ -38,25 +21,38 @@ if TYPE_CHECKING:
 
 _VIEW_NUMBERS = count()
 """Numbers of the views in notebooks. `next` is atomic, so it needs no lock."""
+MAX_DECISIONS = 200
+"""Rows of the table of decisions, and of the table of excluded hits."""
+STAGE_PURPOSES: Mapping[str, str] = {
+    "admit": "checks the retrieved chunks",
+    "dedup": "removes exact copies",
+    "expand": "fetches neighbors",
+    "near dedup": "removes near-duplicates",
+    "semantic dedup": "removes paraphrases",
+    "score": "calls the scorer for sentences",
+    "budget": "selects what fits the budget",
+    "repeats": "removes repeated sentences",
+    "render": "joins, labels, writes",
+}
+"""The purpose of each stage of an assembly."""
 
 
-def _header(context: ContextData) -> Html:
+def _path(context: ContextData) -> str:
+    """Return the number of chunks after each stage that changed it."""
+    return " → ".join(map(format_number, chunk_counts(context.trace))) or "0"
+
+
+def _facts(context: ContextData) -> Iterator[tuple[str, str]]:
+    """Yield the numbers at the head of the page, each with its name."""
     trace = context.trace
-    is_cited = context.format not in FORMATS or shows_labels(context.format)
-    facts = [
-        (f"{context.token_count:,}", f"of {trace.max_tokens:,} tokens" if trace.max_tokens else "tokens"),
-        (" → ".join(f"{chunks:,}" for chunks in chunk_counts(trace)) or "0", "chunks, stage by stage"),
-        (f"{len(context.citations):,}", "labels to cite" if is_cited else "blocks without a label"),
-        (f"{trace.round_trips:,}", "calls to the store"),
-        (f"{sum(stage.elapsed_ms for stage in trace.stages):,.1f} ms", "in all"),
-    ]
+    yield f"{context.token_count:,}", f"of {trace.max_tokens:,} tokens" if trace.max_tokens else "tokens"
     if trace.max_characters is not None:
-        facts.insert(1, (f"{trace.character_count:,}", f"of {trace.max_characters:,} characters"))
-    items = [tag("li", tag("b", value), name) for value, name in facts]
-    query_line = tag("p", "Query: ", tag("q", truncate(context.query, NOTE_CHARS), lang="")) if context.query else ""
-    outcome, changes = summarize(context)
-    summary = tag("p", tag("b", f"{outcome}. "), changes, class_="cxa-lede")
-    return join_html(query_line, summary, tag("ul", *items, class_="cxa-facts"))
+        yield f"{trace.character_count:,}", f"of {trace.max_characters:,} characters"
+    yield _path(context), "chunks, stage by stage"
+    is_cited = context.format not in FORMATS or shows_labels(context.format)
+    yield f"{len(context.citations):,}", "labels to cite" if is_cited else "blocks without a label"
+    yield f"{trace.round_trips:,}", "calls to the store"
+    yield f"{sum(stage.elapsed_ms for stage in trace.stages):,.1f} ms", "in all"
 
 
 class View:
@@ -87,23 +83,27 @@ class View:
         # By the text, the decisions and the evidence, not by the times in the trace.
         content = (repr(trace.decisions), context.text, *(one.text for one in self.evidence), view_number)
         digest = blake2b("\0".join(content).encode("utf-8", "replace"), digest_size=4).hexdigest()
-        names = DocumentNames(context, f"cxa-{digest}", mark_evidence(self.evidence))
-        path = " → ".join(map(format_number, chunk_counts(trace))) or "0"
-        return render_section(
-            "What the model reads",
-            _header(context),
-            budget_bar(context, names),
-            evidence_report(context, self.evidence),
-            excluded_hits(context, names),
-            before_and_after(context, names),
-            retrieval_section(context, names),
-            tag("h3", "How it got there"),
-            stages_table(f"{path} chunks", trace.stages),
-            tag("h3", "Every decision"),
-            decisions_table(names),
-            tag("h4", "Notes") if trace.notes else "",
-            notes_list(trace.notes),
+        model = ContextModel(context, f"cxa-{digest}", self.evidence)
+        outcome, changes = summarize(context)
+        retrieved = context.retrieved
+        page = render(
+            "context.html",
+            context=context,
+            trace=trace,
+            model=model,
+            outcome=outcome,
+            changes=changes,
+            facts=list(_facts(context)),
+            usage=usage_parts(context, model.documents),
+            evidence=list(enumerate(self.evidence, 1)),
+            evidence_title=count_read(self.evidence),
+            retrieval=retrieval_part(retrieved, model.documents, trace.decisions) if retrieved else "",
+            path=_path(context),
+            purposes=STAGE_PURPOSES,
+            max_decisions=MAX_DECISIONS,
+            gap=GAP,
         )
+        return render_section("What the model reads", page)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from ctxassembly.views.terminal import render_context, render_encodable

@@ -15,8 +15,8 @@ from ctxassembly.safe_repr import pluralize
 from ctxassembly.views.budget import chunk_counts, summarize, usage_parts
 from ctxassembly.views.evidence import LocatedEvidence, count_read, evidence_status
 from ctxassembly.views.html import NOTE_CHARS, NUMERIC_COLUMNS, VALUE_CHARS, format_number, make_visible, truncate
-from ctxassembly.views.names import DocumentNames
-from ctxassembly.views.trace import DECISION_CELLS, count_by_channel, dropped_chunks
+from ctxassembly.views.model import DECISION_CELLS, name_context_documents
+from ctxassembly.views.retrieval import count_by_channel, dropped_chunks
 
 MAX_ROWS = 40
 """Most rows of a table, and of notes."""
@@ -84,7 +84,7 @@ def _evidence_lines(context: ContextData, evidence: Sequence[LocatedEvidence]) -
 
 
 def _budget_table(context: ContextData) -> Table:
-    unit, parts = usage_parts(context, DocumentNames(context))
+    unit, parts = usage_parts(context, name_context_documents(context))
     table = make_table("budget", unit)
     for part in parts:
         add_row(table, part.name, format_number(part.amount))

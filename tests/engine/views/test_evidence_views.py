@@ -14,7 +14,6 @@ import strategies
 from builders import hits_of, split
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, InputError, assemble
 from ctxassembly.comparison import compare
-from ctxassembly.views.evidence import locate_evidence
 from pages import Element, unanchored
 from strategies import Retrieval, retrievals
 
@@ -103,7 +102,7 @@ def test_a_span_counts_as_compare_counts_it(retrieval: Retrieval):
     ids = sorted({each.document_id for each in context.trace.decisions}) or ["A"]
     spans = [(ids[0], start, start + 50) for start in (0, 30, 200)]
     compared = compare(retrieval.hits, [retrieval.config], evidence=spans, **strategies.arguments(retrieval))
-    shares = [one.share_read for one in locate_evidence(compared.rows[0].context, spans)]
+    shares = [one.share_read for one in compared.rows[0].context.view(evidence=spans).evidence]
     assert sum(shares) / 3 == pytest.approx(compared.rows[0].evidence)
     sound(context.to_html(evidence=spans))
 

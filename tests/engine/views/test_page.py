@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import subprocess
 import sys
-from dataclasses import fields, replace
-from typing import get_args
+from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 
 import strategies
 from builders import count, hits_of, numbered, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, Trace, assemble
-from ctxassembly.data.candidates import Reason
-from ctxassembly.published import Bookend, Pipeline
-from ctxassembly.views.budget import summarize
-from ctxassembly.views.columns import FRAGMENT_CHARS
-from ctxassembly.views.html import STYLE, is_preformatted, make_visible
-from ctxassembly.views.names import document_letter, name_documents
-from ctxassembly.views.trace import MAX_DECISIONS, SETTINGS_BY_REASON
 from pages import Element, assembled, documents, read, unanchored
 from strategies import Retrieval, retrievals
 
@@ -34,16 +24,22 @@ ATTRIBUTES = {
     *("class", "id", "href", "title", "lang", "dir", "role", "tabindex", "scope", "style", "charset"),
     *("aria-label", "aria-hidden", "name", "content", "http-equiv"),
 }
-HOSTILE = (
-    "<script>document.title='owned'</script>",
-    "<img src=x onerror=alert(1)>",
-    "\"' onmouseover='alert(1)' x=\"",
-    "</style></details></div></section><style>*{display:none}</style>",
-    "<a href='javascript:alert(1)'>x</a> javascript:alert(1)",
-    "&lt;b&gt; &amp; &#60;script&#62;",
-    "\u202etxet desrever\u2066 \x00\x1b[31m\x7f \U000e0041 \ud800",
-    "--> ]]> <!-- <![CDATA[ */ } body{background:url(http://evil.example/x)}",
-)
+STYLE = read(assembled().to_html()).all("style")[0].text
+HOSTILE = {
+    **dict.fromkeys(
+        (
+            "<script>document.title='owned'</script>",
+            "<img src=x onerror=alert(1)>",
+            "\"' onmouseover='alert(1)' x=\"",
+            "</style></details></div></section><style>*{display:none}</style>",
+            "<a href='javascript:alert(1)'>x</a> javascript:alert(1)",
+            "&lt;b&gt; &amp; &#60;script&#62;",
+            "--> ]]> <!-- <![CDATA[ */ } body{background:url(http://evil.example/x)} {{ 7 * 7 }} {% raw %}",
+        )
+    ),
+    "\u202etxet\u2066 \x00\x1b[31m\x7f \U000e0041 \ud800": "⟦U+202E⟧txet⟦U+2066⟧ ␀␛[31m␡ ⟦U+E0041⟧ \ufffd",
+}
+"""Texts, and how they are shown if that is otherwise."""
 
 
 def sound(html: str) -> Element:
@@ -58,7 +54,7 @@ def sound(html: str) -> Element:
         if each.name != "style":
             assert "url(" not in each.attributes.get("style", "")
     styles = tree.all("style")
-    assert [f"<style>{each.text}</style>" for each in styles] == [STYLE]
+    assert [each.text for each in styles] == [STYLE]
     ids = [each.attributes["id"] for each in tree.walk() if "id" in each.attributes]
     assert len(set(ids)) == len(ids)
     assert {each.attributes["href"][1:] for each in tree.all("a") if "href" in each.attributes} <= set(ids)
@@ -69,10 +65,6 @@ def sound(html: str) -> Element:
 def view(context: Context) -> Element:
     assert unanchored(context._repr_html_()) in unanchored(context.to_html())
     return sound(context.to_html())
-
-
-def parts(element: Element) -> list[str]:
-    return [each if isinstance(each, str) else each.text for each in element.children]
 
 
 def words_in(element: Element) -> str:
@@ -134,31 +126,6 @@ def test_a_neighbor_that_displaces_a_hit_is_a_neighbor():
     assert reading.all(class_="cxa-hit") == []
 
 
-def test_it_begins_by_saying_what_was_done():
-    context = assembled()
-    (said,) = view(context).all(class_="cxa-lede")
-    assert said.text == ". ".join(summarize(context))
-    assert said.text.startswith("4 retrieved chunks became 2 passages of 2 documents. 1 duplicate removed;")
-
-
-def test_the_first_words_say_what_was_done():
-    context = assembled(max_tokens=260)
-    trace = context.trace
-    became, done = summarize(context)
-    assert became == "4 retrieved chunks became 2 passages of 2 documents"
-    assert done == (
-        f"1 duplicate removed; {trace.stripped_chars} repeated characters stripped; "
-        f"{len(trace.excluded)} chunks left out, which would have cost {trace.excluded_tokens} tokens."
-    )
-    assert trace.stripped_chars == 60
-    assert "4 neighbors added for context" in summarize(assembled())[1]
-
-
-def test_they_say_no_more_than_was_done():
-    assert summarize(assemble(hits_of([words_of("A", 0)]))) == ("1 retrieved chunk became 1 passage of 1 document", "")
-    assert summarize(assemble([])) == ("0 retrieved chunks became nothing to read", "")
-
-
 def test_a_label_has_document_page_chunks_and_score():
     chunk = Chunk("c1", "D", "Only what was read.", 0, 40, metadata={"source": "d.pdf", "page": 3, "section": "Two"})
     (label,) = view(assemble([Hit(chunk, 0.25)])).all(class_="cxa-reading")[0].all("details")
@@ -196,11 +163,6 @@ def test_header_summary_gap_and_supplement_are_marked():
     assert "A fact." in reading.all("article")[-1].text
 
 
-def test_a_document_without_summary_has_none():
-    (reading,) = view(assemble(hits_of([words_of("A", 0)]))).all(class_="cxa-reading")
-    assert [words_in(each) for each in reading.all(class_="cxa-head")] == ["header[1] Source: unknown"]
-
-
 def test_fragments_show_what_is_kept_of_them_and_why():
     chunks = documents()
     context = assemble(hits_of([chunks[1], chunks[2], chunks[1], chunks[10]]), AssemblyConfig(window=0, max_tokens=200))
@@ -214,15 +176,6 @@ def test_fragments_show_what_is_kept_of_them_and_why():
     assert "of its text" in texts[1]
     assert "duplicate of A1" in texts[2]
     assert "dropped: budget" in texts[3]
-
-
-def test_of_a_long_fragment_the_two_ends_are_marked():
-    context = assemble([Hit(Chunk("a", "A", LONG))], AssemblyConfig(max_tokens=100_000))
-    (fragment,) = view(context).all(class_="cxa-before")[0].all("article")
-    kept = [each.text for each in fragment.all(class_="cxa-hit")]
-    assert [len(each) for each in kept] == [FRAGMENT_CHARS // 2] * 2
-    assert LONG.startswith(kept[0])
-    assert LONG.endswith(kept[1])
 
 
 def test_the_numbers_are_those_of_the_trace():
@@ -303,32 +256,77 @@ def test_relevance_to_the_query_is_shown_for_each_hit():
     assert by_id == worth
 
 
-CODE = "def area(r):\n    square = r * r\n    return 3.14159 * square"
+@pytest.mark.parametrize(
+    ("text", "is_mono"),
+    [
+        ("def area(r):\n    square = r * r\n    return 3.14159 * square", True),
+        ("| name | age |\n|---|---|\n| Ann | 30 |", True),
+        ("Name      Age\nAnn       30", True),
+        ("Drink water.\n  - Two hours before.\n  - Then no more.\n  1. Rest.", False),
+        ("A sentence.  Another one, after two blanks.\nAnd a third.  So it goes.", False),
+        ("    one line alone", False),
+    ],
+)
+def test_text_laid_out_with_blanks_has_a_typeface_of_one_width(text: str, is_mono: bool):
+    tree = view(assemble([Hit(Chunk("a", "A", text))]))
+    for column in ("cxa-before", "cxa-reading"):
+        assert bool(tree.all(class_=column)[0].all(class_="cxa-mono")) is is_mono
 
 
-def test_text_laid_out_with_blanks_has_a_typeface_of_one_width():
-    tree = view(assemble([Hit(Chunk("a", "A", CODE)), Hit(Chunk("b", "B", "Drink water.\nThen rest."))]))
-    mono = {each.text.strip() for each in tree.all(class_="cxa-mono")}
-    assert mono == {CODE}
-    assert all(tree.all(class_=column)[0].all(class_="cxa-mono") for column in ("cxa-before", "cxa-reading"))
+def test_of_a_text_too_long_to_be_kept_the_two_ends_are_shown():
+    text = numbered("w", 5_000)
+    context = assemble([Hit(Chunk("a", "A", text))], AssemblyConfig(max_tokens=100_000))
+    (fragment,) = view(context).all(class_="cxa-before")[0].all("article")
+    first, last = (each.text for each in fragment.all(class_="cxa-hit"))
+    assert text.startswith(first)
+    assert text.endswith(last)
+    (gap,) = fragment.all(class_="cxa-gap")
+    assert gap.text.strip() == f"… {len(text) - len(first + last):,} characters …"
+
+
+def test_it_begins_with_what_was_done():
+    context = assembled(max_tokens=260)
+    (said,) = view(context).all(class_="cxa-lede")
+    trace = context.trace
+    assert said.text == (
+        "4 retrieved chunks became 2 passages of 2 documents. 1 duplicate removed; 60 repeated characters stripped; "
+        f"4 chunks left out, which would have cost {trace.excluded_tokens} tokens."
+    )
+    assert "4 neighbors added for context" in view(assembled()).all(class_="cxa-lede")[0].text
+    (said,) = view(assemble([])).all(class_="cxa-lede")
+    assert said.text == "0 retrieved chunks became nothing to read. "
+
+
+@pytest.mark.parametrize(("form", "said"), [("xml", "2labels to cite"), ("grouped", "2blocks without a label")])
+def test_labels_are_to_be_cited_where_the_model_sees_them(form: str, said: str):
+    assert said in [each.text for each in view(assembled(format=form)).all(class_="cxa-facts")[0].all("li")]
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("keywords", "shown"),
     [
-        (CODE, True),
-        ("| name | age |\n|---|---|\n| Ann | 30 |", True),
-        ("Name      Age\nAnn       30", True),
-        ("if x:\n\ty = 1\n\tz = 2", True),
-        ("Drink water.\n  - Two hours before.\n  - Then no more.\n  1. Rest.", False),
-        ("A sentence.  Another one, after two blanks.\nAnd a third.  So it goes.", False),
-        ("    An indented line begins a paragraph\nand all of its other lines\ndo not\nat all.", False),
-        ("    one line alone", False),
-        ("", False),
+        (["drink", "eat"], ["matches drink, eat"]),
+        ({"b", "a"}, ["matches a, b"]),
+        (0, ["matches 0"]),
+        (float("nan"), []),
     ],
 )
-def test_what_is_laid_out(text, expected):
-    assert is_preformatted(text) is expected
+def test_badges_say_how_a_chunk_was_found(keywords: object, shown: list[str]):
+    metadata = {"search_method": "bm25", "keywords": keywords, "expanded_query": "fasting"}
+    tree = view(assemble(hits_of([words_of("A", 0, metadata=metadata), words_of("B", 0)])))
+    found = [
+        [each.text for each in one.all(class_="cxa-badge")] for one in tree.all(class_="cxa-before")[0].all("article")
+    ]
+    assert found == [["found by bm25", *shown, "expanded to fasting"], []]
+
+
+def test_documents_have_letters_and_looks_of_their_own():
+    chunks = [words_of(f"d{number}", 0) for number in range(28)]
+    fragments = view(assemble(hits_of(chunks), AssemblyConfig(max_tokens=50_000))).all("article", "cxa-fragment")
+    keys = [one.all(class_="cxa-key")[0] for one in fragments]
+    assert [key.text for key in keys[:27:13]] == ["A", "N", "AA"]
+    assert len({key.attributes["class"] for key in keys}) == 12
+    assert all(f".{name}{{" in STYLE for key in keys for name in key.classes)
 
 
 def test_ids_are_of_what_is_shown_and_not_of_its_times():
@@ -353,74 +351,10 @@ def test_a_notebook_that_shows_a_context_twice_has_no_id_twice():
         sound(html)
 
 
-def test_where_no_hit_was_lost_nothing_is_said_of_it():
-    assert "that the model doesn’t read" not in view(assembled(max_tokens=900)).all("section")[0].text
-
-
-def test_each_reason_has_the_settings_that_decide_it():
-    names = {field.name for field in fields(AssemblyConfig)}
-    names |= {name for kind in (Bookend, Pipeline) for name in (kind.__name__, *kind.__dataclass_fields__)}
-    assert set(SETTINGS_BY_REASON) == set(get_args(Reason))
-    for reason, said in SETTINGS_BY_REASON.items():
-        assert set(re.findall(r"\w+", said)) <= names, reason
-
-
-def test_badges_say_how_a_chunk_was_found():
-    metadata = {"search_method": "bm25", "matched_terms": ["drink", "eat"], "expanded_query": "fasting"}
-    tree = view(assemble(hits_of([words_of("A", 0, metadata=metadata), words_of("B", 0)])))
-    fragments = tree.all(class_="cxa-before")[0].all("article")
-    assert [each.text for each in fragments[0].all(class_="cxa-badge")] == [
-        *("found by bm25", "matches drink, eat", "expanded to fasting"),
-    ]
-    assert fragments[1].all(class_="cxa-badge") == []
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (float("nan"), []),
-        ([None, ""], []),
-        (" ", []),
-        ({"b", "a"}, ["matches a, b"]),
-        (np.array(["drink", "eat"]), ["matches drink, eat"]),
-        (0, ["matches 0"]),
-    ],
-)
-def test_a_badge_has_what_is_known_whatever_holds_it(value, shown):
-    tree = view(assemble(hits_of([words_of("A", 0, metadata={"keywords": value})])))
-    badges = tree.all(class_="cxa-before")[0].all(class_="cxa-badge")
-    assert [each.text for each in badges] == shown
-
-
 def test_a_row_and_a_line_0_are_told_and_no_page_0():
     chunk = words_of("A", 0, metadata={"row_number": 0, "start_line": 0, "page": 0})
     (label,) = view(assemble([Hit(chunk)])).all(class_="cxa-reading")[0].all("details")
     assert label.all("p")[0].text == "document A · row 0 · line 0 · chunks A0"
-
-
-@pytest.mark.parametrize(
-    ("form", "said"),
-    [
-        ("numbered", "2labels to cite"),
-        ("xml", "2labels to cite"),
-        ("grouped", "2blocks without a label"),
-        ("minimal", "2blocks without a label"),
-    ],
-)
-def test_labels_are_to_be_cited_where_the_model_sees_them(form, said):
-    facts = [each.text for each in view(assembled(format=form)).all(class_="cxa-facts")[0].all("li")]
-    assert said in facts
-
-
-LONG = numbered("w", 5_000)
-
-
-@pytest.mark.parametrize("second", ["Nothing in common.", LONG[:200]], ids=["unmarked", "marked at its beginning"])
-def test_of_long_fragments_what_is_hidden_is_counted(second):
-    context = assemble(hits_of([Chunk("a", "A", LONG), Chunk("b", "B", second)]), AssemblyConfig(max_tokens=100_000))
-    fragment = view(context).all(class_="cxa-before")[0].all("article")[0]
-    (gap,) = fragment.all(class_="cxa-gap")
-    assert gap.text.strip() == f"… {len(LONG) - FRAGMENT_CHARS:,} characters …"
 
 
 def test_a_fragment_leads_to_where_it_stands_and_back():
@@ -441,15 +375,6 @@ def test_a_fragment_leads_to_where_it_stands_and_back():
     assert "it also has the text of hit 4" in hits[0].attributes["aria-label"]
 
 
-def test_a_fragment_that_does_not_stand_leads_nowhere():
-    context = assembled(max_tokens=140)
-    assert context.trace.excluded
-    lost = {f"Fragment {each.rank + 1}" for each in context.trace.excluded if not each.distance}
-    fragments = view(context).all(class_="cxa-before")[0].all("article")
-    unled = {each.attributes["aria-label"] for each in fragments if not any("in [" in a.text for a in each.all("a"))}
-    assert unled == lost != set()
-
-
 def test_a_fragment_whose_place_has_no_room_leads_nowhere():
     chunks = [Chunk(f"c{n}", f"d{n}", f"{numbered(f'{n}x', 4_000)}.") for n in range(20)]
     tree = view(assemble(hits_of(chunks), AssemblyConfig(max_tokens=500_000)))
@@ -461,18 +386,9 @@ def test_a_fragment_whose_place_has_no_room_leads_nowhere():
     assert "more characters of 20 blocks" in reading.text
 
 
-def test_only_rows_that_are_shown_are_led_to():
-    metadata = {"source": "\u202e" * 100}
-    hits = [Hit(Chunk("\u202e" * 60 + str(n), f"{n}", f"Text {n}.", metadata=metadata)) for n in range(290)]
-    tree = view(assemble(hits, AssemblyConfig(order="reverse", format="minimal", max_tokens=50_000)))
-    assert 0 < len(tree.rows("Hits by rank")) < 290
-    last = tree.all(class_="cxa-reading")[0]
-    assert {"href" in each.attributes for each in last.all(class_="cxa-chip")} == {False}
-
-
-@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize(("hostile", "shown"), HOSTILE.items())
 @pytest.mark.parametrize("form", ["numbered", "xml", "minimal"])
-def test_nothing_from_outside_can_do_anything(hostile, form):
+def test_nothing_from_outside_can_do_anything(hostile, shown, form):
     keys = ("source", "section", "page", "sheet", "row_number", "page_summary", "search_method", "keywords", "url")
     metadata = dict.fromkeys(keys, hostile)
     chunks = [
@@ -483,9 +399,10 @@ def test_nothing_from_outside_can_do_anything(hostile, form):
     config = AssemblyConfig(format=form, max_tokens=400)
     context = assemble(hits, config, query=hostile, supplement=Supplement(hostile, True))
     tree = view(context)
-    assert f"Query: {make_visible(hostile)}" in tree.all("p")[0].text
-    assert make_visible(hostile) in tree.all(class_="cxa-before")[0].all("article")[0].text
-    assert make_visible(hostile)[:20] in tree.all(class_="cxa-notes")[0].text or "\\" in repr(hostile)
+    shown = shown or hostile
+    assert f"Query: {shown}" in tree.all("p")[0].text
+    assert shown in tree.all(class_="cxa-before")[0].all("article")[0].text
+    assert shown[:20] in tree.all(class_="cxa-notes")[0].text or "\\" in repr(hostile)
 
 
 @pytest.mark.parametrize("hidden", ["\u200b", "\u2060", "\u2063", "\ufeff", "\xad", "\u3164", "\U000e0101"])
@@ -507,7 +424,7 @@ def test_the_view_loads_nothing_and_keeps_its_style_to_itself():
     assert "<script" not in html
     assert not re.search(r"https?:|url\(|@import|src=", html)
     assert "default-src 'none'" in html
-    rules = re.sub(r"/\*.*?\*/", "", STYLE.removeprefix("<style>"), flags=re.DOTALL)
+    rules = re.sub(r"/\*.*?\*/", "", STYLE, flags=re.DOTALL)
     without_media = re.sub(r"@(?:media|container)[^{]*\{((?:[^{}]*\{[^{}]*\})*)\}", r"\1", rules)
     without_media = re.sub(r":is\([^)]*\) ", "", without_media)
     while "(" in without_media:
@@ -544,14 +461,6 @@ def test_every_text_can_be_read_on_its_background(theme, text, background):
     assert (lighter + 0.05) / (darker + 0.05) >= 4.5
 
 
-def test_documents_have_letters_and_looks_of_their_own():
-    assert [document_letter(number) for number in (0, 25, 26, 27, 701, 702)] == ["A", "Z", "AA", "AB", "ZZ", "AAA"]
-    looks = [document.css_class for document in name_documents({f"{n}": "" for n in range(12)}).values()]
-    assert len(set(looks)) == 12
-    for name in " ".join(looks).split():
-        assert f".{name}{{" in STYLE
-
-
 def test_an_empty_context_says_so():
     tree = view(assemble([]))
     assert "Nothing: the context has no chunks." in tree.text
@@ -585,7 +494,7 @@ def test_ten_thousand_chunks_keep_below_a_megabyte_and_what_is_not_shown_is_coun
     assert f"and {10_000 - len(rows):,} more decisions" in tree.text
     fragments = tree.all(class_="cxa-before")[0].all("article")
     assert f"and {10_000 - len(fragments):,} more fragments" in tree.text
-    assert len(rows) == MAX_DECISIONS
+    assert len(rows) == 200
     assert re.search(r"and [\d,]+ more characters", tree.text)
     assert len(context.citations) == 700
     assert re.search(r"692 more documents", tree.text)
@@ -612,30 +521,6 @@ def test_the_same_context_after_pickling_shows_characters():
     assert pickle.loads(pickle.dumps(assembled())).encoding == "cl100k_base"
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
-def test_a_copy_counts_as_before(copied):
-    context = assembled(encoding=lambda text: len(text.split()))
-    again = copied(context)
-    assert (again, again.hits, again.encoding) == (context, context.hits, context.encoding)
-    assert again.to_html() == context.to_html()
-    assert again is not context
-
-
-def test_a_deep_copy_shares_no_metadata_and_keeps_the_model():
-    class Model:
-        def count(self, text: str) -> int:
-            return len(text)
-
-        def __deepcopy__(self, memo: object) -> Model:
-            raise AssertionError("a model is not to be copied")
-
-    context = assembled(encoding=Model().count)
-    again = copy.deepcopy(context)
-    assert again.encoding == context.encoding
-    assert again.citations[0].metadata == context.citations[0].metadata
-    assert again.citations[0].metadata is not context.citations[0].metadata
-
-
 def test_assembling_loads_no_view():
     code = (
         "import sys; from ctxassembly import assemble; assemble([]); "
@@ -656,5 +541,5 @@ def test_whatever_was_assembled_can_be_looked_at(retrieval: Retrieval):
     assert sum(spent) == context.trace.max_tokens
     (reading,) = tree.all(class_="cxa-reading")
     standing = "".join(run.text for run in reading.walk() if {"cxa-hit", "cxa-near"} & set(run.classes))
-    verbatim = "".join(make_visible(context.text[slice(*source.span)]) for source in context.provenance)
-    assert standing.replace("\n", "") == verbatim.replace("\n", "")
+    verbatim = "".join(context.text[slice(*source.span)] for source in context.provenance)
+    assert re.sub(r"⟦U\+[0-9A-F]+⟧|\W", "", standing) == re.sub(r"\W", "", verbatim)
