@@ -70,7 +70,7 @@ class VectorStoreKind:
 
     def select(self, vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
         """Return the documents under `ids` that pass `condition`, by one query."""
-        raise NotImplementedError(f"{type(vectorstore).__name__} has no get_by_ids")
+        raise NotImplementedError
 
     def find(self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any) -> Any:
         """Return the documents at the indexes of `queries` that pass `condition`."""
@@ -277,60 +277,50 @@ def predicate(vectorstore: Any, condition: Any) -> Predicate:
 def check_filter(vectorstore: Any, condition: Any) -> None:
     """Raise a ConfigError if `get_documents` could not apply `condition`."""
     check_size(condition)
-    if is_filter(condition) and not kind_of(vectorstore).is_native(condition):
+    if is_filter(condition) and _native_filter(vectorstore, condition) is None:
         predicate(vectorstore, condition)
 
 
 def get_documents(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
     """Return the documents under `ids` that pass `condition`: by the vector store's own query where it has one."""
     kind = kind_of(vectorstore)
-    if is_filter(condition) and kind.is_native(condition):
-        return kind.select(vectorstore, ids, condition)
-    try:
+    if kind.finds_metadata:
+        documents = kind.select(vectorstore, ids, _native_filter(vectorstore, condition))
+    else:
         documents = vectorstore.get_by_ids(ids)
-    except NotImplementedError:
-        documents = kind.select(vectorstore, ids, None)
     return _filter_documents(vectorstore, documents, condition)
 
 
 async def aget_documents(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
-    """Async version of `get_documents`. `select` has no async form and runs in a thread."""
-    kind = kind_of(vectorstore)
-    if is_filter(condition) and kind.is_native(condition):
-        return await asyncio.to_thread(kind.select, vectorstore, ids, condition)
-    try:
-        documents = await vectorstore.aget_by_ids(ids)
-    except NotImplementedError:
-        documents = await asyncio.to_thread(kind.select, vectorstore, ids, None)
-    return _filter_documents(vectorstore, documents, condition)
+    """Async version of `get_documents`; the queries of Chroma and Qdrant run in a thread."""
+    if kind_of(vectorstore).finds_metadata:
+        return await asyncio.to_thread(get_documents, vectorstore, ids, condition)
+    return _filter_documents(vectorstore, await vectorstore.aget_by_ids(ids), condition)
 
 
-def find_by_index(vectorstore: Any, refs: Sequence[ChunkRef], keys: MetadataKeys, condition: Any) -> list[Document]:
-    """Return the documents at the indexes of `refs` that pass `condition`, of a vector store that `finds_metadata`."""
-    kind, queries = kind_of(vectorstore), index_queries(refs)
-    if not queries:
+def find_by_metadata(vectorstore: Any, refs: Sequence[ChunkRef], keys: MetadataKeys, condition: Any) -> list[Document]:
+    """Return the documents at the indexes and next to the offsets of `refs` that pass `condition`.
+
+    The vector store is one that `finds_metadata`.
+    """
+    kind, queries, native = kind_of(vectorstore), index_queries(refs), _native_filter(vectorstore, condition)
+    found = kind.find(vectorstore, queries, keys, native) if queries else []
+    near = _ids_near_offsets(vectorstore, [ref for ref in refs if ref.around_offset], keys, native)
+    return [
+        *_filter_documents(vectorstore, found, condition),
+        *(get_documents(vectorstore, near, condition) if near else ()),
+    ]
+
+
+def _ids_near_offsets(vectorstore: Any, refs: Sequence[ChunkRef], keys: MetadataKeys, native: Any) -> list[Any]:
+    """Return the ids of the chunks next to the offsets of `refs`, by the metadata of their documents."""
+    names = [name for ref in refs for name in (ref.document_id, ref.around_offset and ref.around_offset[-1]) if name]
+    if not names:
         return []
-    if is_filter(condition) and kind.is_native(condition):
-        return list(kind.find(vectorstore, queries, keys, condition))
-    return _filter_documents(vectorstore, kind.find(vectorstore, queries, keys, None), condition)
-
-
-def find_by_offset(vectorstore: Any, refs: Sequence[ChunkRef], keys: MetadataKeys, condition: Any) -> list[Document]:
-    """Return the documents next to the offsets of `refs` that pass `condition`."""
-    around = [ref for ref in refs if ref.around_offset]
-    if not around:
-        return []
-    kind = kind_of(vectorstore)
-    document_ids = [name for ref in around for name in (ref.document_id, ref.around_offset and ref.around_offset[-1])]
-    own = condition if is_filter(condition) and kind.is_native(condition) else None
-    found = kind.read_metadata(vectorstore, list(dict.fromkeys(filter(None, document_ids))), keys, own)
-    ids: dict[str, Any] = {}
-    chunks = []
-    for id_, metadata in found:
-        ids[str(id_)] = id_
-        chunks.append(stored_chunk(str(id_), "", dict(metadata), keys))
-    near = [ids[chunk.id] for chunk in MemoryStore(chunks).fetch(around)]
-    return get_documents(vectorstore, near, condition) if near else []
+    found = kind_of(vectorstore).read_metadata(vectorstore, list(dict.fromkeys(names)), keys, native)
+    ids = {str(id_): (id_, dict(metadata)) for id_, metadata in found}
+    chunks = [stored_chunk(name, "", metadata, keys) for name, (_, metadata) in ids.items()]
+    return [ids[chunk.id][0] for chunk in MemoryStore(chunks).fetch(refs)]
 
 
 def index_queries(refs: Sequence[ChunkRef]) -> list[IndexQuery]:
@@ -352,8 +342,14 @@ def and_filters(first: Any, second: Any) -> Any:
     return filters.and_filters(first, second)
 
 
+def _native_filter(vectorstore: Any, condition: Any) -> Any:
+    """Return `condition` if the vector store applies it in its own query; else None."""
+    return condition if is_filter(condition) and kind_of(vectorstore).is_native(condition) else None
+
+
 def _filter_documents(vectorstore: Any, documents: Sequence[Document], condition: Any) -> list[Document]:
-    if not is_filter(condition):
+    """Return the documents that pass `condition`, where the query hasn't applied it."""
+    if not is_filter(condition) or _native_filter(vectorstore, condition) is not None:
         return list(documents)
     accepts = predicate(vectorstore, condition)
     return [document for document in documents if accepts(document)]

@@ -22,8 +22,7 @@ from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.filters import (
     aget_documents,
     check_filter,
-    find_by_index,
-    find_by_offset,
+    find_by_metadata,
     get_documents,
     kind_of,
 )
@@ -137,10 +136,7 @@ class VectorStoreNeighbors:
         return (ids,) if isinstance(ids, str) else ids
 
     def _find_by_metadata(self, refs: Sequence[ChunkRef]) -> list[Document]:
-        return [
-            *find_by_index(self.vectorstore, refs, self.keys, self.filter),
-            *find_by_offset(self.vectorstore, refs, self.keys, self.filter),
-        ]
+        return find_by_metadata(self.vectorstore, refs, self.keys, self.filter)
 
     def _to_chunks(self, documents: Iterable[Document]) -> list[Chunk]:
         return [chunk_from(document, self.keys) for document in documents]

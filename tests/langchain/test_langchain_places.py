@@ -168,7 +168,7 @@ def test_chroma_cloud_gets_no_more_comparisons_than_it_takes(monkeypatch: pytest
             [("7", 3), ("7", 8), ("A", 2)] if own is None else [("7", 8), ("A", 2)]
         )
     assert len(VectorStoreNeighbors(corpus).fetch([around])) == 3
-    assert max(predicates(each["where"]) for each in asked if "where" in each) <= MAX_CLOUD_PREDICATES
+    assert max(predicates(each["where"]) for each in asked if each.get("where")) <= MAX_CLOUD_PREDICATES
 
 
 @pytest.mark.filterwarnings("ignore:The store failed")
