@@ -89,6 +89,18 @@ def test_a_conversation_that_is_too_long_by_itself_is_warned_of() -> None:
     assert len(context.trace.decisions) == 8
 
 
+def test_a_budget_may_count_as_the_model_does() -> None:
+    def count(text: str) -> int:
+        return 3 * len(text.split())
+
+    model = Scripted(calls("topic0", "topic1"), AIMessage("Done."))
+    middleware = ContextMiddleware(budget=window(3_000, encoding=count), tools=["search"])
+    state = agent(model, TOOL, middleware=middleware).invoke(asked("What is what?"))
+    (context,) = contexts_in(state["messages"], ["search"])
+    assert context.token_count == count(context.text) > 1_500
+    assert sum(count(str(message.content)) for message in model.prompts[-1]) <= 3_000 - ANSWER
+
+
 def test_long_messages_of_other_tools_count_too() -> None:
     @tool
     def report(query: str) -> str:

@@ -254,14 +254,3 @@ def test_an_async_store_in_a_sync_chain_is_an_error_all_the_same() -> None:
     )
     with pytest.raises(TypeError, match="what can only be awaited needs aassemble"):
         made.invoke(QUERY)
-
-
-async def test_a_filter_of_the_stores_own_is_one_whatever_the_search_has() -> None:
-    corpus = chroma()
-    config = AssemblyConfig(window=2, neighbors="filtered")
-    for options in ({}, {"where_document": {"$contains": "thistle"}}):
-        made = ContextAssemblyRetriever.from_vectorstore(
-            corpus, hits=1, store=over(corpus, {"tenant": "ours"}), search_kwargs=options, config=config
-        )
-        for (found,) in (made.invoke(QUERY), await made.ainvoke(QUERY)):
-            assert found.metadata["chunk_ids"] == ["A#2", "A#4", "A#6"]

@@ -216,12 +216,3 @@ def test_what_to_write_where_neighbors_are_not_found_is_for_metadata_or_for_ids(
     assert VectorStoreNeighbors(corpus).remedies["answer"] == "number_stored_chunks(vectorstore)"
     by_id = VectorStoreNeighbors(corpus, id_of=default_chunk_id)
     assert by_id.remedies["answer"] == "vectorstore.add_documents(number_chunks(documents))"
-
-
-def test_ids_that_follow_from_the_place_are_used_where_they_are_given() -> None:
-    corpus = Chroma(collection_name=f"test-{uuid.uuid4().hex}", embedding_function=WordEmbeddings())
-    corpus.add_documents(CORPUS)
-    store = VectorStoreNeighbors(corpus, id_of=lambda name, at: f"{name}#{at}")
-    assert places(store.fetch([ChunkRef("A", 1), ChunkRef("A")])) == [("A", 1)]
-    named = VectorStoreNeighbors(corpus)
-    assert places(named.fetch([ChunkRef("A", 1), ChunkRef("A", chunk_id="A#3")])) == [("A", 1), ("A", 3)]

@@ -13,24 +13,21 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_classic.chains import create_history_aware_retriever, create_retrieval_chain
+from langchain_classic.chains import create_retrieval_chain
 from langchain_classic.chains.combine_documents import create_stuff_documents_chain
 from langchain_classic.chains.combine_documents.reduce import split_list_of_docs
-from langchain_classic.retrievers import ContextualCompressionRetriever, MergerRetriever, MultiVectorRetriever
+from langchain_classic.retrievers import ContextualCompressionRetriever, MergerRetriever
 from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListLLM
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate, format_document
 from langchain_core.runnables import RunnableLambda
-from langchain_core.stores import InMemoryStore
 from langchain_core.tools import BaseTool, create_retriever_tool
-from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import CharacterTextSplitter
 
 from ctxassembly import AssemblyConfig, Context
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, context_tool
-from langchain_samples import WordEmbeddings
 
 # Nobody here has a filter, and none of upstream's documents has an index.
 pytestmark = [
@@ -95,15 +92,6 @@ async def test_a_retrieval_chain_gives_answer_and_documents() -> None:
         assert [document.page_content for document in output["context"]] == ["What is the answer?"]
 
 
-def test_a_retriever_that_knows_the_history_searches_for_the_rephrased_question() -> None:
-    retriever = ContextAssemblyRetriever(retriever=finding("{}"), assembler=ContextAssembler(config=MINIMAL))
-    prompt = PromptTemplate.from_template("hi! {input} {chat_history}")
-    chain = create_history_aware_retriever(FakeListLLM(responses=["The rephrased one."]), retriever, prompt)
-    (alone,) = chain.invoke({"input": "What?", "chat_history": []})
-    (known,) = chain.invoke({"input": "What?", "chat_history": ["foo"]})
-    assert (alone.page_content, known.page_content) == ("What?", "The rephrased one.")
-
-
 # A list of documents within a limit
 
 
@@ -157,18 +145,6 @@ async def test_an_extractor_keeps_what_the_model_quotes_and_drops_what_it_finds_
 
 
 # Retrievers of several
-
-
-async def test_a_multi_vector_retriever_finds_the_whole_for_its_vectors() -> None:
-    whole = Document("test document", metadata={"doc_id": "1"})
-    retriever = MultiVectorRetriever(
-        vectorstore=InMemoryVectorStore(WordEmbeddings()), docstore=InMemoryStore(), id_key="doc_id"
-    )
-    retriever.vectorstore.add_documents([Document("a summary", metadata={"doc_id": "1"})])
-    retriever.docstore.mset([("1", whole)])
-    ours = ContextAssemblyRetriever(retriever=retriever, assembler=ContextAssembler(config=MINIMAL))
-    for found in (ours.invoke("summary"), await ours.ainvoke("summary")):
-        assert [document.page_content for document in found] == ["test document"]
 
 
 DOCS = (("doc1", "doc2"), ("doc3", "doc4"))
