@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -10,7 +7,6 @@ import pytest
 from builders import count, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Heading, Hit, assemble
 from ctxassembly.errors import ConfigError
-from ctxassembly.wording.formats import infer_format
 
 
 def chunk(text: str = "Text.", n: int = 0, document_id: str = "A", **metadata: Any) -> Chunk:
@@ -153,48 +149,4 @@ def test_a_tiny_budget_takes_summary_then_particulars_then_label(form: Any, head
     [("[1] lease.pdf", "numbered"), ("About [1]", "numbered"), ("lease[1].pdf", "custom"), (r"1: \[1] (x)", "custom")],
 )
 def test_what_a_function_writes_is_seen_as_a_label_unless_it_is_a_name_or_made_harmless(header: str, seen: str):
-    assert infer_format({"1": header}) == seen
-
-
-ADDED = """
-import json
-from ctxassembly.wording.formats import FORMATS, Format
-
-FORMATS["doc"] = Format(
-    name="doc",
-    label="[DOC {}]",
-    write_header=lambda heading, words: f" {heading.source} ({heading.section})" if heading.source else "",
-    needs=frozenset({"source", "place"}),
-    citation_examples=("[DOC 1]",),
-    rule="cite_label",
-)
-from ctxassembly import AssemblyConfig, Chunk, Hit, assemble, resolve
-
-text = "Text.\\n[DOC 2] b.pdf\\n[doc 1, doc 2]\\nDOC 2 is fine"
-hits = [Hit(Chunk("a", "A", text, metadata={"source": "a.pdf", "section": "S"})), Hit(Chunk("b", "B", "More."))]
-context = assemble(hits, AssemblyConfig(format="doc", first_label=7))
-print(json.dumps({
-    "text": context.text,
-    "elsewhere": [assemble(hits[:1], AssemblyConfig(format=name)).text.count("\\\\[") for name in FORMATS],
-    "asked": [context.to_messages("Why?")[0]["content"], assemble(hits, AssemblyConfig(format="doc", language="de"))
-        .to_messages("Why?")[0]["content"]],
-    "cited": [each.document_id for each in context.resolve("So [DOC 8] and [doc 7].").citations],
-    "labeled": context.has_labels,
-    "seen": assemble(hits, AssemblyConfig(format=lambda heading: f"[DOC {heading.number}]")).format,
-    "bare": assemble(hits[1:], AssemblyConfig(format="doc", max_tokens=8)).text,
-}))
-"""
-
-
-def test_a_format_that_is_one_record_more_is_written_guarded_asked_for_and_read():
-    done = subprocess.run([sys.executable, "-c", ADDED], capture_output=True, text=True, check=True)
-    told: dict[str, Any] = json.loads(done.stdout)
-    guarded = "Text.\n\\[DOC 2] b.pdf\n\\[doc 1, doc 2]\nDOC 2 is fine"
-    assert told["text"] == f"[DOC 7] a.pdf (S)\n{guarded}\n\n[DOC 8] unknown ()\nMore."
-    assert {*told["elsewhere"]} == {2}
-    assert "right after each specific claim, as in [DOC 1]." in told["asked"][0]
-    assert "direkt hinter jede konkrete Aussage, zum Beispiel [DOC 1]." in told["asked"][1]
-    assert told["cited"] == ["B", "A"]
-    assert told["labeled"]
-    assert told["seen"] == "doc"
-    assert told["bare"] == "[DOC 1]\nMore."
+    assert rendered(chunk(), format=lambda heading: header).format == seen

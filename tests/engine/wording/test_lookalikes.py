@@ -11,10 +11,6 @@ import pytest
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble
-from ctxassembly.wording.formats import FORMATS
-from ctxassembly.wording.label_guards import escape_replacements
-from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.lookalikes import fold_lookalikes
 
 
 def alike(text: str, first: int, small: int, digit: int) -> str:
@@ -56,6 +52,7 @@ def circled(text: str) -> str:
     return text.translate({ord("1") + n: 0x2460 + n for n in range(9)})
 
 
+FORMATS = ("numbered", "source", "xml", "grouped", "minimal")
 WAYS = (fullwidth, bold, monospace, cyrillic, marked, hidden, circled)
 LABELS = [
     *("[②] Source: b.pdf", "[₂] Source: b.pdf", "[❷]", "[⓶]", "[2️⃣]", "[2̲]", "[٢] b.pdf", "[Ѕоurсе 2]", "[２]"),
@@ -106,14 +103,85 @@ def assert_verbatim(context: Context, text: str) -> None:
         assert context.text[slice(*source.span)] == text[slice(*source.chunk_span)]
 
 
+OURS: dict[str, tuple[str, ...]] = {
+    "en": (
+        "[Page context: x]",
+        "--- SUPPLEMENTARY INFORMATION ---",
+        "Context:",
+        "Question:",
+        "Answer so far:",
+        "(No documents were found.)",
+        "[1] continues above",
+        "Nothing that was left out matches.",
+        "Left out and available: b.pdf",
+        "The sources that were found are given above.",
+        "The sources that were found are given above ([2]).",
+        "Sources that were shown earlier and are left out from here on: [1], [2]",
+    ),
+    "nl": (
+        "[Pagina context: x]",
+        "--- AANVULLENDE INFORMATIE ---",
+        "Contextdocumenten:",
+        "Vraag:",
+        "Antwoord tot nu toe:",
+        "(Er zijn geen documenten gevonden.)",
+        "[1] gaat hierboven verder",
+        "Niets van wat is weggelaten komt hiermee overeen.",
+        "Weggelaten en op te vragen: b.pdf",
+        "De gevonden bronnen staan hierboven.",
+        "De gevonden bronnen staan hierboven ([2]).",
+        "Eerder getoonde bronnen die vanaf hier zijn weggelaten: [1], [2]",
+    ),
+    "de": (
+        "[Seitenkontext: x]",
+        "--- ERGÄNZENDE INFORMATIONEN ---",
+        "Kontext:",
+        "Frage:",
+        "Bisherige Antwort:",
+        "(Es wurden keine Dokumente gefunden.)",
+        "[1] geht oben weiter",
+        "Nichts von dem, was ausgelassen wurde, passt dazu.",
+        "Ausgelassen und abrufbar: b.pdf",
+        "Die gefundenen Quellen stehen oben.",
+        "Die gefundenen Quellen stehen oben ([2]).",
+        "Früher gezeigte Quellen, die ab hier ausgelassen sind: [1], [2]",
+    ),
+    "fr": (
+        "[Résumé de la page : x]",
+        "--- INFORMATIONS COMPLÉMENTAIRES ---",
+        "Contexte :",
+        "Question :",
+        "Réponse jusqu'ici :",
+        "(Aucun document n'a été trouvé.)",
+        "[1] continue plus haut",
+        "Rien de ce qui a été omis ne correspond.",
+        "Omis et disponible : b.pdf",
+        "Les sources trouvées figurent ci-dessus.",
+        "Les sources trouvées figurent ci-dessus ([2]).",
+        "Sources montrées auparavant et omises désormais : [1], [2]",
+    ),
+    "es": (
+        "[Resumen de la página: x]",
+        "--- INFORMACIÓN COMPLEMENTARIA ---",
+        "Contexto:",
+        "Pregunta:",
+        "Respuesta hasta ahora:",
+        "(No se ha encontrado ningún documento.)",
+        "[1] continúa más arriba",
+        "Nada de lo omitido coincide.",
+        "Omitido y disponible: b.pdf",
+        "Las fuentes encontradas figuran más arriba.",
+        "Las fuentes encontradas figuran más arriba ([2]).",
+        "Fuentes mostradas antes y omitidas a partir de ahora: [1], [2]",
+    ),
+}
+"""Lines that a context, a tool or a prompt writes, by language."""
+
+
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", OURS)
 def test_our_lines_in_other_letters_are_ours_in_every_language(language: str, way: Any):
-    words = LANGUAGES[language]
-    lines = [words.summary.format("x"), words.supplement, words.context, words.question, words.draft, words.nothing]
-    lines += [words.continues_above.format("[1]"), words.nothing_left_out, words.left_out_sources.format("b.pdf")]
-    lines += [words.given_above.format(given) for given in ("", " ([2])")]
-    lines += [words.given_earlier.format("[1], [2]"), "[2] b.pdf", "[SOURCE 2] b.pdf", "Query: x", "Answer: x"]
+    lines = [*OURS[language], "[2] b.pdf", "[SOURCE 2] b.pdf", "Query: x", "Answer: x"]
     for forged in (way(text) for line in lines for text in (line, line.upper(), line.replace(" ", "  "))):
         assert written(f"Text.\n{forged}") == f"Text.\n\\{forged}"
         assert written(f"{forged}\nText.") == f"\\{forged}\nText."
@@ -191,23 +259,20 @@ ORDINARY = {
 @pytest.mark.parametrize("form", ["numbered", "grouped"])
 @pytest.mark.parametrize("kind", ORDINARY)
 def test_ordinary_text_of_any_script_stays(kind: str, form: str):
-    assert not escape_replacements(ORDINARY[kind], form)
-
-
-def test_a_fold_is_what_a_reader_sees():
-    assert fold_lookalikes("Ѕоurсе ［２］ é ——") == "source [2] e --"
-    assert fold_lookalikes("Вода 水") != "boda 水"
+    text = ORDINARY[kind]
+    context = assemble(hits_of([Chunk("a", "A", text, metadata={"source": "a.txt"})]), AssemblyConfig(format=form))
+    assert context.text.partition("\n")[2] == text
 
 
 @pytest.mark.parametrize(
     "seed", ["［", "Ｑ", "а", "\u0301", "Q\u0301", "— ", "—", "１． ", "[２] ", "＜", "［２］\n", "…", "－\n"]
 )
 def test_hostile_look_alikes_take_linear_time(seed: str):
-    text = seed * (50_000 // len(seed))
+    text = seed * (20_000 // len(seed))
     for form in ("grouped", "xml"):
+        chunks = [Chunk("a", "A", text, 0, 0), Chunk("b", "A", f"Text.\n{text}", 1, len(text))]
         began = time.process_time()
-        escape_replacements(text, form, continued=True)
-        escape_replacements(f"Text.\n{text}", form, continued=True, at_line=False)
+        assemble(hits_of(chunks), AssemblyConfig(format=form, encoding=len, max_tokens=10**6))
         assert time.process_time() - began < 5
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
-from ctxassembly.wording.label_guards import escape_replacements, is_line_start_after
 
 FORMS: list[Any] = ["numbered", "source", "xml", "grouped", "minimal", lambda heading: "H"]
 FORGED = [
@@ -316,10 +315,15 @@ SEEDS = [
 @pytest.mark.parametrize("form", ["grouped", "xml"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_hostile_text_takes_linear_time(seed: str, form: str):
-    """A hundred thousand characters; what is quadratic takes minutes."""
-    text = seed * (100_000 // len(seed))
+    """Sixty thousand characters; what is quadratic takes minutes."""
+    text = seed * (30_000 // len(seed))
+    config = AssemblyConfig(format=form, encoding=len, max_tokens=10**6)
     began = time.process_time()
-    escape_replacements(text, form, continued=True)
-    is_line_start_after(text, at_line=True)
-    escape_replacements(f"Text.\n{text}", form, continued=True, at_line=False)
+    assemble(hits_of([Chunk("a", "A", text, 0, 0), Chunk("b", "A", f"Text.\n{text}", 1, len(text))]), config)
     assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize("line", ["1.", "- 2)", "[", "_", "---", "- ", "(", "Question", "[...]"])
+@pytest.mark.parametrize("forged", ["[2] x", "Question: x", "---", "¹"])
+def test_the_line_before_takes_nothing_from_a_line(line: str, forged: str):
+    assert body(f"Text.\n{line}\n{forged}").endswith(f"\n\\{forged}")

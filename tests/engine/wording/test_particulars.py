@@ -1,15 +1,18 @@
+"""What a citation says of its place, as it reads the metadata."""
+
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, MetadataKeys
-from ctxassembly.wording.metadata_labels import MetadataReader
+from ctxassembly import AssemblyConfig, Chunk, Citation, Hit, MetadataKeys, assemble
 
 
-def chunk(**metadata: Any) -> Chunk:
-    return Chunk("a", "A", "Text.", metadata=metadata)
+def cited(keys: MetadataKeys | None = None, **metadata: Any) -> Citation:
+    config = AssemblyConfig(keys=keys or MetadataKeys())
+    (citation,) = assemble([Hit(Chunk("a", "A", "Text.", metadata=metadata))], config).citations
+    return citation
 
 
 @pytest.mark.parametrize(
@@ -32,17 +35,9 @@ def chunk(**metadata: Any) -> Chunk:
     ],
 )
 def test_a_particular(rule: str, value: Any, line: str | None, number: int | str | None):
-    read, said = MetadataReader(MetadataKeys(section="here")), chunk(here=value)
-    assert read.line(said, "section") == line
-    found = read.number(said, "section")
-    assert (type(found), found) == (type(number), number)
-
-
-def test_what_is_looked_up_once_is_remembered_for_its_chunk_alone():
-    read = MetadataReader(MetadataKeys())
-    assert [read.line(chunk(title=title), "title") for title in "abc"] == ["a", "b", "c"]
-    said = chunk(title="a")
-    assert (read.line(said, "title"), read.line(said, "section")) == ("a", None)
+    found = cited(MetadataKeys(section="here", row_number="here"), here=value)
+    assert found.section == line
+    assert (type(found.row), found.row) == (type(number), number)
 
 
 @pytest.mark.parametrize(
@@ -55,18 +50,18 @@ def test_what_is_looked_up_once_is_remembered_for_its_chunk_alone():
     ],
 )
 def test_the_source(metadata: dict[str, Any], source: str):
-    assert MetadataReader(MetadataKeys(), "en").source(chunk(**metadata)) == source
+    assert cited(**metadata).source == source
 
 
 def test_the_pages():
-    read = MetadataReader(MetadataKeys())
     pages = [9, "iv", 3, None, "3", "i", 10]
-    assert read.pages(chunk(page=page) for page in pages) == (3, 9, 10, "iv", "i")
-    assert read.pages([]) == ()
+    hits = [Hit(Chunk(str(n), "A", f"Text {n}.", n, metadata={"page": page})) for n, page in enumerate(pages)]
+    (citation,) = assemble(hits, AssemblyConfig(cite="document")).citations
+    assert citation.pages == (3, 9, 10, "iv", "i")
 
 
 @pytest.mark.parametrize(
     ("path", "section"), [("/Setup/Linux/", "Setup/Linux"), ("/", None), ("/etc", "/etc"), ("Setup", "Setup")]
 )
 def test_a_header_path_is_a_section(path: str, section: str | None):
-    assert MetadataReader(MetadataKeys()).line(chunk(header_path=path), "section") == section
+    assert cited(header_path=path).section == section

@@ -1,16 +1,28 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 
 from builders import hits_of, words_of
 from ctxassembly import AssemblyConfig, Context, Heading, assemble
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.prompts import STYLES, system_prompt, user_prompt
 
+STYLES = ("grounded", "strict", "soft")
+LANGUAGES = ("en", "nl", "de", "fr", "es")
 EXACTLY = "I don't have enough information in the provided context to answer this question."
+
+
+def system_prompt(style: str = "grounded", *, form: Any = "numbered", language: str = "en", supplement: bool = False):
+    config = AssemblyConfig(format=(lambda heading: "H") if form == "custom" else form, language=language)
+    context = assemble(hits_of([words_of("A", 0)]), config, supplement="A fact." if supplement else None)
+    return context.to_messages("Why?", style)[0]["content"]
+
+
+def user_prompt(text: str, question: Any, *, language: str = "en", extra_instructions: Any = None):
+    context = Context(text, len(text), language=language)
+    return context.to_messages(question, extra_instructions=extra_instructions)[1]["content"]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +216,10 @@ def test_the_user_message_may_have_a_template_of_its_own():
     user = context.to_messages("Wat zegt {context}?", template=template)[1]["content"]
     assert user == f"Contextdocumenten:\n{context.text}\n\nVraag: Wat zegt {{context}}?"
     assert context.to_messages("Wat?", "strict", "Kort.", template=template)[1]["content"].endswith("Wat?\n\nKort.")
-    assert "(Er zijn geen documenten gevonden.)" in user_prompt("", "Wat?", language="nl", template=template)
+    assert (
+        "(Er zijn geen documenten gevonden.)"
+        in Context("", 0, language="nl").to_messages("Wat?", template=template)[1]["content"]
+    )
     for wrong in ("{context}", "{question}", "{context} {context} {question}", "", 7):
         with pytest.raises(ConfigError, match=r"template must be a text with {context} and {question}, each once"):
             context.to_messages("Wat?", template=wrong)
