@@ -87,9 +87,8 @@ def test_a_picture_for_light_and_dark_pages_says_what_it_shows(tmp_path: Path) -
 def test_the_pages_say_what_the_picture_shows(theme: str) -> None:
     with Image.open(ROOT / "docs" / "assets" / theme) as picture:
         said = str(picture.info["Description"])
-    for page in ("docs/benchmarks.md", "tests/bench/README.md"):
-        text = (ROOT / page).read_text("utf-8").replace("**", "")
-        assert said in " ".join(text.split()), f"{page} has another figure than the picture: make curve"
+    text = (ROOT / "docs/benchmarks.md").read_text("utf-8").replace("**", "")
+    assert said in " ".join(text.split()), "docs/benchmarks.md has another figure than the picture: make curve"
     figures = set(re.findall(r"\d[\d.,]*\d", said))
     for page in ("README.md", "docs/index.md"):  # the same figures in other words
         missing = figures - set(re.findall(r"\d[\d.,]*\d", (ROOT / page).read_text("utf-8")))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -307,14 +306,3 @@ def test_mismatches_are_rows_of_a_table(database_url: str):
         rows = connection.execute(select(table.c["intent", "category", "chunk_id", "factor"])).all()
     assert ("navigate", "clinical_info", "hartfalen#0", 0.5) in rows
     assert len(rows) == len(retrieved.mismatches()) > 1
-
-
-def test_the_table_of_the_readme_has_the_questions_that_are_tried():
-    (readme,) = (parent / "bench" / "README.md" for parent in Path(__file__).parents if parent.name == "tests")
-    rows = readme.read_text(encoding="utf-8").split("### The enhancements")[1].partition("\n## ")[0].splitlines()
-    for one in ENHANCEMENTS:
-        name = one.name.partition(",")[0]
-        (row,) = (row for row in rows if row.startswith(f"| {name}"))
-        assert f'"{one.question}"' in row
-        quoted = [question.text if isinstance(question, Question) else question for question in one.idle]
-        assert any(f'"{question}"' in row for question in quoted)
