@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from ctxassembly import Chunk, RetrievalConfig
+from ctxassembly import Chunk
 from endtoend import peers as all_peers
-from endtoend.__main__ import main
-from endtoend.measure import BUDGETS, FUSED, OURS, Asked, Found, better, measure
-from endtoend.ours import CORPUS, POOL, Ours
-from endtoend.parents import auto_merging, parent_documents, parents
+from endtoend.measure import BUDGETS, FUSED, OURS, Asked, Found, measure
+from endtoend.ours import CORPUS, POOL
 from endtoend.peers import CHAINS, MERGING, PEERS, variants
 from endtoend.report import report
 from endtoend.system import Known
@@ -85,12 +81,6 @@ def test_the_oracles_find_all(found: Found) -> None:
     assert [found.recall[name][500].tolist() for name in (POOL, CORPUS)] == [[1, 1, 1]] * 2
 
 
-def test_what_is_no_hit_is_not_in_the_pool(birds: Asked) -> None:
-    questions = birds.questions
-    blind = Ours(questions, EYES, Known(questions, EYES, birds.asked), RetrievalConfig(strategy="vector"))
-    assert [blind.pooled(question) for question in questions.questions] == [1, 0, 1]
-
-
 def test_no_context_is_over_its_budget(birds: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(all_peers, "HITS", (5,))
     question, vector = birds.pairs[0]
@@ -104,64 +94,10 @@ def test_no_context_is_over_its_budget(birds: Asked, monkeypatch: pytest.MonkeyP
     assert all(number for (_, budget), number in tokens.items() if budget > 5)
 
 
-def test_of_a_peer_the_best_at_each_budget_counts() -> None:
-    few = {500: np.array([1.0, 0.0]), 1_000: np.array([0.5, 0.5])}
-    many = {500: np.array([0.0, 0.0]), 1_000: np.array([1.0, 0.5])}
-    assert better(few, many)[500] is few[500]
-    assert better(few, many)[1_000] is many[1_000]
-
-
 # Parents
 
 
-@pytest.fixture
-def flock() -> QuestionSet:
-    """One document of six chunks: a parent of four and one of two."""
-    return question_set({"flock": [f"{nest} " for nest in NESTS[:6]]}, (Question("q", "Where?", (), ()),))
-
-
-def contexts(flock: QuestionSet, most: int, vector: NDArray[np.float32]) -> tuple[str, str]:
-    vectors, asked = EYES[:6], vector[np.newaxis]
-    with_parents = parent_documents(flock, Known(flock, vectors, asked), most)
-    merging = auto_merging(flock, vectors, most)
-    (question,) = flock.questions
-    return with_parents(question, vector.tolist())(500).text, merging(question, vector.tolist())(500).text
-
-
-def test_parents_have_the_text_of_four_chunks(flock: QuestionSet) -> None:
-    first, last = parents(flock)
-    assert [len(first.chunks), len(last.chunks)] == [4, 2]
-    assert first.piece.text + last.piece.text == flock.documents["flock"].text
-    assert last.piece.runs == (Span("flock", len(first.piece.text), len(flock.documents["flock"].text)),)
-
-
-def test_a_chunk_brings_its_parent_once(flock: QuestionSet) -> None:
-    first, last = (parent.piece.text for parent in parents(flock))
-    assert contexts(flock, 2, EYES[0] + 0.5 * EYES[1])[0] == first
-    assert contexts(flock, 2, EYES[5] + 0.5 * EYES[1])[0] == f"{last}\n\n{first}"
-
-
-def test_chunks_are_merged_where_more_than_half_of_a_parent_is_found(flock: QuestionSet) -> None:
-    first = parents(flock)[0].piece.text
-    two = EYES[0] + 0.9 * EYES[3]
-    assert contexts(flock, 2, two)[1] == f"{NESTS[0]} \n\n{NESTS[3]} "
-    assert contexts(flock, 3, two + 0.8 * EYES[1])[1] == first
-
-
 # The tables
-
-
-def test_the_losses_add_up(found: Found) -> None:
-    recall = {**found.recall, FUSED: {b: np.array([0.5, 0.0, 1.0]) for b in BUDGETS}}
-    recall[POOL] = {b: np.array([0.7, 0.0, 1.0]) for b in BUDGETS}
-    rows = _rows(report({"birds": Found(recall, np.array([0.8, 0.1, 1.0]))}))
-    losses = {name: cells for name, cells in rows.items() if name.startswith("birds: ")}
-    assert {name: cells[0] for name, cells in losses.items()} == {
-        "birds: stands in the context": "0.500",
-        "birds: there was room, not chosen": "0.067",
-        "birds: no room": "0.067",
-        "birds: neither a hit nor beside one": "0.367",
-    }
 
 
 def test_ours_is_compared_with_the_best_peer_of_a_budget(found: Found) -> None:
@@ -176,8 +112,3 @@ def test_ours_is_compared_with_the_best_peer_of_a_budget(found: Found) -> None:
 def _rows(text: str) -> dict[str, list[str]]:
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line]
     return {first: rest for first, *rest in cells if rest[0] not in ("500", "---")}
-
-
-def test_a_folder_without_questions_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path)]) == 2
-    assert "endtoend: " in capsys.readouterr().err

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from itertools import takewhile
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from ctxassembly import Chunk, Hit
 from ctxassembly.evaluate import statistics as stats
-from quality import minilm
 from quality.baselines import concatenation
 from quality.data import DataError, Document, Question, QuestionSet, Span, read
-from quality.filling import SEPARATOR, Answer, Case, count, cut, whole
+from quality.filling import Answer, Case, count
 from quality.measure import StrategyError, measured
-from quality.oracle import oracle_chunks, oracle_sentences
-from quality.ours import CONFIGS, MiniLM, ours
-from quality.strategies import STRATEGIES
+from quality.oracle import oracle_sentences
+from quality.ours import CONFIGS, ours
 from quality.words_shared import lowest_third
 
 BIRDS = "The lark sings at dawn. The owl sings at night. The wren sings all day."
@@ -59,12 +54,6 @@ def scored(evidence: tuple[Span, ...], *runs: Span, text: str | None = None) -> 
     return SimpleNamespace(**measures(asking(*evidence), Answer(written, runs)))
 
 
-def test_the_set_is_what_the_tests_say_of_it() -> None:
-    assert BIRDS[LARK.start : LARK.end] == "The lark sings at dawn."
-    assert BIRDS[OWL.start : OWL.end] == "The owl sings at night."
-    assert COPY[OWL_COPY.start : OWL_COPY.end].split() == BIRDS[OWL.start : OWL.end].split()
-
-
 # The measures
 
 
@@ -88,14 +77,6 @@ def test_evidence_in_several_places_counts_by_characters() -> None:
     score = scored((LARK, WREN), LARK)
     assert score.recall == pytest.approx(19 / 38)
     assert score.complete == 0
-
-
-def test_evidence_marked_twice_counts_once() -> None:
-    assert scored((OWL, Span("birds", 24, 71)), WREN).recall == pytest.approx(19 / 38)
-
-
-def test_headers_are_not_precise() -> None:
-    assert scored((OWL,), OWL, text="[1] x\nThe owl sings at night.").precision == pytest.approx(19 / 23)
 
 
 def test_the_same_words_from_another_place_count_whatever_the_white_space(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,27 +145,6 @@ def test_concatenation_takes_whole_chunks_until_the_next_would_not_fit() -> None
     assert fill(count(both)).runs == (("birds", 0, 47), ("birds", 24, 71))
 
 
-def test_a_piece_that_fits_behind_one_that_does_not_is_not_taken() -> None:
-    pieces = [whole(hit.chunk) for hit in case(OWL).hits]
-    short = Answer("owl", (Span("birds", 28, 31),))
-    assert cut([short, *pieces, short])(count(pieces[0].text)).text == "owl"
-
-
-@pytest.mark.parametrize("arrange", [list, lambda taken: taken[::-1]], ids=["in order", "reversed"])
-def test_a_cut_takes_as_many_as_fit_one_after_the_other(arrange: Callable[[list[Answer]], list[Answer]]) -> None:
-    ends = ("", ".", ".\n", " ", "\n\n")
-    pieces = [Answer(f"{'word ' * (n % 4)}and{ends[n % 5]}", ()) for n in range(30)]
-    for budget in range(count(SEPARATOR.join(piece.text for piece in pieces)) + 2):
-        texts = ["", *(SEPARATOR.join(each.text for each in arrange(pieces[: n + 1])) for n in range(len(pieces)))]
-        fitting = takewhile(lambda text, most=budget: count(text) <= most, texts)
-        assert cut(pieces, arrange)(budget).text == list(fitting)[-1]
-
-
-def test_what_fits_is_arranged_after_the_cut() -> None:
-    pieces = [Answer(word, ()) for word in ("one", "two", "three")]
-    assert cut(pieces, lambda taken: taken[::-1])(3).text == "two\n\none"
-
-
 @pytest.mark.parametrize("name", CONFIGS)
 def test_our_own_contexts_keep_the_budget_and_tell_where_all_comes_from(name: str) -> None:
     asked = case(OWL)
@@ -196,55 +156,11 @@ def test_our_own_contexts_keep_the_budget_and_tell_where_all_comes_from(name: st
     assert measures(asked.question, fill(1_000))["recall"] == 1
 
 
-def test_a_strategy_with_a_scorer_asks_its_model_for_the_question_and_its_sentences(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    embedded: list[list[str]] = []
-
-    def embed(texts: list[str]) -> Any:
-        embedded.append(texts)
-        return np.array([[1.0, 0.0] if "owl" in text.lower() else [0.0, 1.0] for text in texts])
-
-    monkeypatch.setattr(minilm, "embed", embed)
-    asked = case(OWL)
-    fill = ours(CONFIGS["auto"], MiniLM())(asked.questions)(asked)
-    for budget in (30, 40):
-        answer = fill(budget)
-        assert measures(asked.question, answer, budget)["violation"] == 0
-    assert embedded[0] == [asked.question.text]
-    assert len(embedded) == 2  # the other budget needs nothing new
-    assert STRATEGIES["auto-scored"].needs == (minilm.NEEDS,)
-
-
 def test_the_oracle_of_sentences_takes_the_evidence_and_nothing_else() -> None:
     asked = case(LARK, WREN, hits=("copy#0", "birds#1"))
     answer = oracle_sentences(asked.questions)(asked)(100)
     assert answer.text.split("\n") == ["The lark sings at dawn.", "The wren sings all day."]
     assert measures(asked.question, answer, 100)["precision"] == 1
-
-
-def test_the_oracle_takes_what_fits() -> None:
-    asked = case(LARK, WREN, hits=("birds#1",))
-    assert oracle_sentences(asked.questions)(asked)(7).text == "The lark sings at dawn."
-    assert oracle_sentences(asked.questions)(asked)(2) == ("", ())
-
-
-def test_the_oracle_of_chunks_takes_chunks_and_their_shared_text_once() -> None:
-    asked = case(LARK, WREN, hits=("birds#1",))
-    assert oracle_chunks(asked.questions)(asked)(100).text == BIRDS
-    assert oracle_chunks(asked.questions)(asked)(14).text in (BIRDS[:47], BIRDS[24:])
-
-
-def test_the_oracle_has_no_more_than_its_pool() -> None:
-    asked = case(LARK, hits=("copy#0",))
-    assert oracle_sentences(asked.questions)(asked)(100) == ("", ())
-
-
-def test_the_oracle_finds_the_same_words_in_another_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ctxassembly.evaluate.corpus.LEAST_ELSEWHERE", 19)
-    asked = case(OWL, hits=("copy#0",))
-    answer = oracle_sentences(asked.questions)(asked)(100)
-    assert measures(asked.question, answer)["recall"] == 1
 
 
 # Statistics
@@ -360,8 +276,3 @@ def test_what_is_not_in_the_form_is_named(
     with pytest.raises(DataError) as error:
         read(write_set(tmp_path / "birds", **changed))
     assert message in str(error.value)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"there is no corpus\.jsonl"):
-        read(tmp_path)

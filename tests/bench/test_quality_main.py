@@ -79,15 +79,6 @@ def test_the_tables(folder: Path) -> None:
     assert differences["oracle-sentences"][0].startswith("+0.500 [")
 
 
-def test_several_sets_have_a_table_of_all(folder: Path) -> None:
-    other = folder.with_name("others")
-    other.mkdir()
-    for file in folder.iterdir():
-        (other / file.name).write_bytes(file.read_bytes())
-    report = run(folder, folders=(other,))
-    assert [line for line in report.splitlines() if line.startswith("## ")] == ["## All sets", "## birds", "## others"]
-
-
 def test_each_number_of_hits_has_its_tables(folder: Path) -> None:
     report = run(folder, "--hits", "1", "2")
     one, two = report.split("# How much of the evidence reaches the reader\n")[1:]
@@ -131,10 +122,6 @@ def test_where_the_evidence_is_lost(folder: Path) -> None:
     # The one hit is the owl's for the question on the lark, too. In 20 tokens a header leaves no room for it all.
     assert rows["1 hits, given"][1].strip() == "0.500 / 0.500 / 0.000"
     assert rows["1 hits, fused"][1].strip() == "1.000 / 0.000 / 0.000"
-
-
-def test_without_the_oracle_no_one_knows_where_it_is_lost(folder: Path) -> None:
-    assert "Where the evidence is lost" not in run(folder)
 
 
 def test_our_own_retrieval_needs_a_model(

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from ctxassembly import Chunk
 from quality.data import Document, Question, QuestionSet, Span
-from recall import enhancements
 from recall.__main__ import main
 from recall.enhancements import assembled, effects
-from recall.measure import embedded, measured, table
+from recall.measure import measured, table
 from recall.peers import PEERS, peers
 from recall.rerankers import by_sentence_vectors, by_sentence_words
 from recall.systems import EXACT, OURS, systems
@@ -63,19 +62,6 @@ def test_the_depth_cuts(birds: QuestionSet) -> None:
     assert row.recall == (0.5, 1.0, 1.0)
     assert table("birds", [row]).splitlines()[0] == "| birds | 5 | 10 | 20 | ms |"
     assert table("birds", [row]).splitlines()[2].startswith("| late | 0.500 | 1.000 | 1.000 | ")
-
-
-def test_vectors_are_made_once(birds: QuestionSet, tmp_path: Path) -> None:
-    calls: list[int] = []
-
-    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        calls.append(len(texts))
-        return EYES[: len(texts)]
-
-    for _ in range(2):
-        chunks, asked = embedded(birds, embed, tmp_path / "vectors")
-        assert (chunks.shape, asked.shape) == ((3, 3), (2, 3))
-    assert calls == [3, 2]
 
 
 def test_a_folder_without_questions_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,10 +131,3 @@ def test_assembly_is_measured_in_the_tokens_of_its_hits(walks: QuestionSet) -> N
 
 def _asked(questions: QuestionSet) -> list[tuple[str, list[float]]]:
     return [(question.text, vector.tolist()) for question, vector in zip(questions.questions, ASKED, strict=True)]
-
-
-def test_enhancements_of_a_folder_without_questions_are_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert enhancements.main([str(tmp_path)]) == 2
-    assert "recall.enhancements: " in capsys.readouterr().err

@@ -3,67 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from ctxassembly.stores.embedded_server import embedded_postgres
 from scale.__main__ import main
 from scale.loading import Database, add, attach, fill
 from scale.rows import Corpus
 from scale.systems import LIMIT, OURS, PEERS, ours
-from scale.wire import Wire, read, tapped
+from scale.wire import Wire, read
 
 pytestmark = pytest.mark.bench
 
 CHUNKS = 2_000
 CORPUS = Corpus(16)
-
-
-def words(written: str) -> list[str]:
-    return re.findall(r"\w+", written.lower())
-
-
-def test_a_smaller_table_is_the_beginning_of_a_larger_one() -> None:
-    few, more = list(CORPUS.rows(30)), list(CORPUS.rows(50))
-    assert few == more[:30]
-    assert len({row.id for row in more}) == 50
-    assert all(len(row.text.split()) >= 200 for row in more)
-    assert few != list(replace(CORPUS, seed=1).rows(30))
-
-
-def test_new_words_keep_coming_and_most_are_rare() -> None:
-    every = [set(words(row.text)) for row in CORPUS.rows(CHUNKS)]
-    having = Counter(word for chunk in every for word in chunk)
-    assert having.most_common(1)[0][1] > 0.9 * CHUNKS
-    assert sum(count == 1 for count in having.values()) > 0.25 * len(having)
-    assert len(having) > 1.15 * len({word for chunk in every[: CHUNKS // 2] for word in chunk})
-
-
-def test_a_question_is_made_of_its_chunks_words_but_for_the_misspelt_one() -> None:
-    texts = {row.id: set(words(row.text)) for row in CORPUS.rows(CHUNKS)}
-    unknown = [len(set(words(asked.text)) - texts[asked.gold]) for asked in CORPUS.questions(40, CHUNKS)]
-    assert not any(unknown[at] for at in range(40) if at % 4 != 3)
-    assert sum(unknown[at] > 0 for at in range(3, 40, 4)) >= 8
-
-
-def test_a_trace_is_read() -> None:
-    prepared = [
-        "F\t9\tParse\t",
-        "F\t4\tSync",
-        "B\t4\tParseComplete",
-        "F\t9\tBind",
-        "F\t9\tExecute",
-        "B\t9\tDataRow\t 'a",
-    ]
-    rest = ["F is the first letter of a second line'", "B\t4\tCommandComplete", "F\t4\tSync"]
-    assert read("\n".join([*prepared, *rest])) == Wire(1, 2)
 
 
 @pytest.mark.parametrize("early", [0, 1, 3])
@@ -73,16 +27,6 @@ def test_a_pipeline_whose_answer_begins_before_its_end_is_one_round_trip(early: 
     end = ["F\t4\tSync", "F\t4\tFlush"]
     trace = [*executed, *executed, *answer[:early], *end, *answer[early:], "B\t5\tReadyForQuery\t I"]
     assert read("\n".join(trace)) == Wire(2, 1)
-
-
-def test_the_wire_is_counted() -> None:
-    with embedded_postgres(durable=False) as url, tapped() as tap:
-        engine = create_engine(url)
-        with engine.connect() as connection:
-            assert tap(lambda: connection.execute(text("SELECT 1"))) == Wire(2, 2)  # BEGIN goes before it
-            assert tap(lambda: [connection.execute(text("SELECT 1")) for _ in range(2)]) == Wire(2, 2)
-            assert tap(lambda: None) == Wire(0, 0)
-        engine.dispose()
 
 
 @pytest.fixture(scope="module")
@@ -133,19 +77,6 @@ def test_the_table_attached_and_that_of_our_own_give_the_same() -> None:
             found = [ours(index, "keyword")(asked) for index in (attached, own)]
             assert found[0] == found[1]
             assert asked.gold in found[0]
-
-
-def test_what_is_loaded_is_not_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with TemporaryDirectory(prefix="scale-") as folder, embedded_postgres(folder, durable=False):
-        sizes = ["--chunks", "120", "--dimensions", "16", "--memory", "64MB", "--folder", folder]
-        asked = [*sizes, "--questions", "3", "--peers", "1", "--counted", "2", "--out", str(tmp_path)]
-        assert main(asked) == 0
-        (before,) = json.loads((tmp_path / "scale.json").read_text())
-        monkeypatch.setattr(Corpus, "rows", lambda self, chunks: iter(()))  # there are none any more
-        assert main([*asked, "--add", "0"]) == 0
-    (found,) = json.loads((tmp_path / "scale.json").read_text())
-    assert found["hits"]["keyword"] == LIMIT
-    assert found["seconds"] == {"attach": before["seconds"]["attach"]}
 
 
 @pytest.mark.parametrize("given", [["--chunks", "99"], ["--questions", "2"], ["--counted", "1"]])

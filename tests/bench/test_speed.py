@@ -6,11 +6,9 @@ import asyncio
 import gc
 import re
 import sys
-import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import islice
-from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -20,9 +18,6 @@ import pytest
 from ctxassembly.tokens import counter as tokens
 from ctxassembly.tokens.cache import TextCache
 from ctxassembly.tokens.tiktoken_files import load_encoding
-from quality.prepare import prepare
-from quality.python_reference import python_reference
-from reference import Reference
 from scenario import BUDGET, ENCODING, Scenario, scenario
 from speed import __main__ as command
 from speed import instructions, kinds
@@ -30,20 +25,14 @@ from speed.contestants import (
     ASKED,
     COLD,
     NO_QUERY,
-    PEERS,
     REPEATED,
     STATES,
-    Contestant,
-    Run,
-    Written,
     contestants,
-    question_set,
 )
 from speed.database import is_installed, postgres, postgres_table
-from speed.load import ALONE, load, load_table, measured
-from speed.stages import GROUPS, stage_ms, stages_table
-from speed.timing import shown
-from speed.variants import OURS, REFERENCE, Variant, anew, fewer, forget
+from speed.load import ALONE, load_table, measured
+from speed.stages import GROUPS, stage_ms
+from speed.variants import OURS, REFERENCE, Variant, forget
 from texts import KINDS, Kind
 
 
@@ -90,16 +79,6 @@ def test_cold_counts_all_and_warm_less(encoded: list[str]) -> None:
     assert counted[REPEATED] < counted[ASKED] < counted[COLD]
 
 
-def test_warm_texts_are_known_by_what_they_say() -> None:
-    case = scenario(3)
-    other = anew(case)
-    assert other == case
-    before = {id(part) for chunk in case.store.chunks.values() for part in (chunk, chunk.text, chunk.metadata)}
-    assert not before & {id(part) for hit in other.hits for part in (hit.chunk, hit.chunk.text, hit.chunk.metadata)}
-    assert not before & {id(part) for chunk in other.store.chunks.values() for part in (chunk, chunk.text)}
-    assert len(fewer(case).hits) == 2
-
-
 def test_nothing_of_texts_is_remembered_once_it_is_forgotten() -> None:
     def remembered() -> set[int]:
         gc.collect()  # what other tests left behind may go at any time
@@ -129,58 +108,10 @@ def test_all_do_their_work_each_time(encoded: list[str]) -> None:
         assert characters(encoded) >= len(text) * 0.9 or name == "haystack-middle", name
 
 
-def test_contestants_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns: list[str] = []
-
-    def noting(name: str) -> Contestant:
-        def prepare(case: Scenario) -> Run:
-            def run(budget: int) -> Written:
-                turns.append(f"{name}{len(case.hits)} {budget}")
-                return Reference("", 0)
-
-            return run
-
-        return Contestant(prepare)
-
-    monkeypatch.setattr(kinds, "contestants", lambda: {name: noting(name) for name in "ab"})
-    found = kinds.measured([scenario(1), scenario(2)], [5, 6], repeats=3)
-    assert turns == [f"{name}{hits} {budget}" for budget in (5, 6) for hits in (1, 2, 1) for name in "ab"]
-    assert found.keys() == {5, 6}
-    assert found[5].keys() == {"a", "b"}
-
-
-@pytest.mark.parametrize(("ms", "text"), [(1_234.5, "1,234"), (123.4, "123"), (12.34, "12.3"), (1.234, "1.23")])
-def test_three_digits_are_shown(ms: float, text: str) -> None:
-    assert shown(ms) == text
-
-
-def test_chunks_begin_where_the_scenario_says() -> None:
-    questions, asked = question_set(scenario(5))
-    assert [hit.chunk.id for hit in asked.hits] == [hit.chunk.id for hit in scenario(5).hits]
-    for chunk in questions.chunks.values():
-        for following in questions.around(chunk, 1)[-1:]:
-            shared = chunk.text[(following.start or 0) - (chunk.start or 0) :]
-            assert shared
-            assert following.text.startswith(shared)
-
-
-@pytest.mark.bench
-def test_every_peer_competes() -> None:
-    assert set(PEERS) <= set(contestants())
-
-
 @pytest.mark.parametrize("variant", OURS.values(), ids=OURS)
 def test_every_stage_is_in_one_group(variant: Variant) -> None:
     spent = stage_ms(variant.run(scenario(3)))
     assert all(sum(stage in group.ours for group in GROUPS) == 1 for stage in spent)
-
-
-def test_stages_stand_beside_what_is_published() -> None:
-    case = scenario(2)
-    head, _, published, *rows = stages_table(case, {"here": case.store, "there": case.store}, 1)
-    assert head == "| ms | fetch neighbors | deduplicate | group, join, count tokens | check, render, cite | all |\n"
-    assert published == "| published | 40 | 5 | 17 | – | 62 |\n"
-    assert len(rows) == len(OURS) * 2 * 2
 
 
 @pytest.fixture
@@ -198,27 +129,6 @@ def test_the_database_has_what_the_memory_has(database: tuple[Scenario, Any]) ->
     assert there.trace.round_trips == 1
     assert there.trace.chunks > len(case.hits)
     assert not there.trace.notes
-
-
-async def test_load_asks_so_many_questions_at_once_and_tells_how_long_the_loop_stood_still() -> None:
-    asked: list[str] = []
-    at_once = most = 0
-
-    async def ask(question: str) -> None:
-        nonlocal at_once, most
-        asked.append(question)
-        at_once += 1
-        most = max(most, at_once)
-        await asyncio.sleep(0.01)
-        time.sleep(0.03)  # noqa: ASYNC251 - what keeps the loop busy is what is told
-        at_once -= 1
-
-    found = await load(ask, requests=12, at_once=4)
-    assert len(asked) == len(set(asked)) == 12
-    assert most == 4
-    assert found.lag_p95_ms > 25
-    assert found.p95_ms > 40
-    assert 0 < found.a_second < 1 / 0.03
 
 
 @pytest.mark.bench
@@ -249,15 +159,6 @@ def test_texts_of_a_kind_are_new_but_for_some_that_come_again(kind: Kind) -> Non
     assert case.query in " ".join(case.hits[0].chunk.text.split())
     paragraphs = [each for each in islice(kind.paragraphs(Random(1)), 400) if len(each) > 60]
     assert 0.02 < 1 - len(set(paragraphs)) / len(paragraphs) < 0.2
-
-
-def test_a_question_set_is_measured_with_its_questions(tmp_path: Path) -> None:
-    pytest.importorskip("bm25s")
-    prepare(python_reference(), tmp_path, "bm25")
-    cases = kinds.from_set(tmp_path)(30)
-    assert len({case.query for case in cases}) == kinds.CASES
-    assert {len(case.hits) for case in cases} == {30}
-    assert all(hit.chunk.start is None for case in cases for hit in case.hits)
 
 
 def test_the_command_prints_times_in_encodes(

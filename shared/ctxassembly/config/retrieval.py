@@ -105,7 +105,7 @@ class RetrievalConfig:
     rrf_k: Annotated[float, Range(above=0)] = 60.0
     """The constant of "rrf", above 0. The larger it is, the more two mediocre ranks outweigh one top rank."""
     keyword_weight: Annotated[float, Range(0, 1)] = 0.6
-    """The weight of keyword search, 0 to 1. Published: .5. `evaluate.tune` fits it to your own questions."""
+    """The weight of keyword search, 0 to 1. Published: .5."""
     adjacency: Annotated[float, Range(0, 1)] = 0.15
     """The share of the difference by which a chunk's score is raised toward the score of a better adjacent chunk of its
     document, 0 (published) to 1: answers often continue there. Only "hybrid" uses it: a single channel keeps its order.

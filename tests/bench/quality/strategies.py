@@ -15,7 +15,6 @@ from quality import (
     llamaindex_peers,
     llmslim_peer,
     minilm,
-    onyx,
     oracle,
     trimwise_peers,
 )
@@ -56,7 +55,6 @@ STRATEGIES: dict[str, Entry] = {
     "trimwise-hybrid": Entry("peer", trimwise_peers.hybrid, (trimwise_peers.NEEDS, minilm.NEEDS)),
     "context-forge": Entry("peer", context_forge_peer.forged, (context_forge_peer.NEEDS,)),
     "dsrag-segments": Entry("re-implemented", dsrag.segments),
-    "onyx-merging": Entry("re-implemented", onyx.merged),
     "oracle-chunks": Entry("oracle", oracle.oracle_chunks),
     "oracle-sentences": Entry("oracle", oracle.oracle_sentences),
 }
