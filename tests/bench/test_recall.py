@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from ctxassembly import Chunk
 from quality.data import Document, Question, QuestionSet, Span
@@ -15,7 +14,7 @@ from recall.__main__ import main
 from recall.enhancements import assembled, effects
 from recall.measure import measured, table
 from recall.peers import PEERS, peers
-from recall.rerankers import by_sentence_vectors, by_sentence_words
+from recall.rerankers import by_sentence_words
 from recall.systems import EXACT, OURS, systems
 
 pytestmark = pytest.mark.bench
@@ -97,20 +96,13 @@ VECTORS = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0
 ASKED = np.array([[1.0, 0.0, 0.0], [0.0, 0.6, 0.8]], dtype=np.float32)
 
 
-def sentence_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    return np.array([[float("Dogs" in text), 0.0, float("half" in text)] for text in texts], dtype=np.float32)
-
-
-def test_each_enhancement_is_measured(walks: QuestionSet, tmp_path: Path) -> None:
-    rerankers = {
-        "words": by_sentence_words(walks),
-        "vectors": by_sentence_vectors(walks, ASKED, sentence_vectors, tmp_path),
-    }
+def test_each_enhancement_is_measured(walks: QuestionSet) -> None:
+    rerankers = {"words": by_sentence_words(walks)}
     systems = effects(walks, VECTORS, rerankers)
     first = {name: [system(*each)[0] for each in _asked(walks)] for name, system in systems.items()}
     assert first["fused"] == first["with rescue"] == ["a#0", "b#1"]
     assert first["without content keyword"][0] == "a#1"
-    assert first["with a reranker, words"] == first["with a reranker, vectors"] == ["a#0", "b#1"]
+    assert first["with a reranker, words"] == ["a#0", "b#1"]
     boosted = {name: systems[f"with a boost of 20 %, {name}"] for name in ("its document known", "another document")}
     (asked, vector), _ = _asked(walks)
     assert boosted["its document known"](asked, vector).index("a#1") <= 1

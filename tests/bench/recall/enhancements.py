@@ -22,7 +22,7 @@ from quality.ours import answer
 from recall.command import run_on_sets, sets_parser
 from recall.exact import Vectors
 from recall.measure import DEPTHS, Row, embedded, measured, table
-from recall.rerankers import by_sentence_vectors, by_sentence_words
+from recall.rerankers import by_sentence_words
 from recall.systems import System
 
 FUSED = RetrievalConfig(rescue="off")
@@ -93,7 +93,6 @@ def assembled(questions: QuestionSet, asked: Vectors, system: System) -> Row:
 def main(arguments: list[str] | None = None) -> int:
     """The exit code: 0, or 2 with one line that says what is wrong."""
     parser = sets_parser("recall.enhancements", __doc__)
-    parser.add_argument("--sentences", action="store_true", help="rerank by the vectors of all sentences, too")
     return run_on_sets(parser, arguments, _tables)
 
 
@@ -101,9 +100,6 @@ def _tables(sets: Iterable[QuestionSet], args: argparse.Namespace) -> Iterator[s
     for questions in sets:
         chunks, asked = embedded(questions, minilm.embed, args.out / "vectors")
         rerankers = {"words of the best sentence": by_sentence_words(questions)}
-        if args.sentences:
-            by_vectors = by_sentence_vectors(questions, asked, minilm.embed, args.out / "vectors")
-            rerankers["MiniLM on the best sentence"] = by_vectors
         systems = effects(questions, chunks, rerankers)
         rows = [*measured(questions, asked, systems), assembled(questions, asked, systems["fused"])]
         yield f"{table(questions.name, rows)}\n"
