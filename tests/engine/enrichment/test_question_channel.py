@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, aretrieve, retrieve
-from ctxassembly.data.retrieval import ScoredChunk
+from ctxassembly import Chunk, Hit, MemoryIndex, RetrievalConfig, aretrieve, retrieve
 from ctxassembly.enrichment import enrich, question_channel, question_chunks
-from ctxassembly.retrieval.fusion import fuse, rank_channels
 
 LAB = Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0, metadata={"ward": 1})
 IRON = Chunk("iron#0", "iron", "Dose: one tablet a day.", 0, metadata={"ward": 2})
@@ -103,12 +101,13 @@ def test_a_channel_that_fails_is_done_without():
 
 
 def test_what_keyword_weight_leaves_goes_to_vectors_and_questions_in_equal_parts():
-    scored = [
-        ScoredChunk(LAB, similarity=1.0, keyword_score=0.0, question_similarity=0.5),
-        ScoredChunk(IRON, similarity=0.5, keyword_score=1.0, question_similarity=1.0),
-    ]
+    channels: Any = {
+        "vector": lambda *_: [Hit(LAB, 1.0), Hit(IRON, 0.5)],
+        "keyword": lambda *_: [Hit(IRON, 1.0)],
+        "questions": lambda *_: [Hit(IRON, 1.0), Hit(LAB, 0.5)],
+    }
     config = RetrievalConfig(keyword_weight=0.6, adjacency=0.0)
-    fused = fuse(scored, rank_channels(scored, 9, None), config)
+    fused = retrieve("iron?", config, channels=channels, embed=embed).chunks
     assert {one.chunk.id: round(one.score, 3) for one in fused} == {"iron#0": 1.0, "lab#0": round(0.3 / 0.9, 3)}
 
 

@@ -1,73 +1,73 @@
+"""Words of the question that no hit has: which are rescued, and by which chunks."""
+
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from pieces import chunk, ids
+from pieces import Found, chunk, ids, retrieved, scored
 
-from ctxassembly import RetrievalConfig
-from ctxassembly.retrieval import QueryVocabulary, ScoredChunk, TermStats
-from ctxassembly.retrieval.ranking import PUBLISHED_RESCUE_SCORE, MissingTerm, rare_missing_terms, rescue_hits
+from ctxassembly import Chunk, RetrievalConfig, retrieve
+from ctxassembly.retrieval import QueryVocabulary, Question, RetrievedChunk, ScoredChunk, TermStats
 
-CONFIG = RetrievalConfig()
 QUERY = "Welke arts behandelt epilepsie en psoriasis bij kinderen?"
-TERMS = QueryVocabulary(
-    1000,
-    (
-        *(
-            TermStats("welke", 300),
-            TermStats("arts", 200),
-            TermStats("behandelt", 90),
-            TermStats("epilepsie", 1),
-            TermStats("en", 990),
-        ),
-        *(TermStats("psoriasis", 1), TermStats("bij", 900), TermStats("kinderen", 120)),
-    ),
-)
+COUNTS = {"welke": 300, "arts": 200, "behandelt": 90, "epilepsie": 1, "en": 990, "psoriasis": 1, "bij": 900}
+TERMS = QueryVocabulary(1000, tuple(TermStats(word, count) for word, count in {**COUNTS, "kinderen": 120}.items()))
 HIT = chunk("A", "De neuroloog ziet mensen met epilepsie.")
 
 
-def words(query: str, hits, vocabulary: QueryVocabulary, config: RetrievalConfig = CONFIG) -> list[str]:
-    return [term.word for term in rare_missing_terms(query, hits, vocabulary, config)]
+class Rescuing(Found):
+    """It has a chunk for each word that is searched for."""
+
+    def search(self, request: Any) -> list[ScoredChunk]:
+        if request.vector is not None:
+            return [ScoredChunk(one, 0.9, 0.0) for one in self.hits]
+        return [scored(f"R{at}", None, 1.0, term.text) for at, term in enumerate(request.vocabulary.terms)]
+
+    def __init__(self, hits: list[Chunk], vocabulary: QueryVocabulary) -> None:
+        super().__init__((), vocabulary)
+        self.hits = hits
 
 
-# Wanted
-
-
-def test_a_word_that_no_hit_has_is_rescued_and_one_that_a_hit_has_is_not():
-    assert words(QUERY, [HIT], TERMS) == ["psoriasis"]
+def words(query: str, hits: list[Chunk], *terms: TermStats, config: RetrievalConfig | None = None) -> list[str]:
+    """The words for which chunks are brought."""
+    vocabulary = QueryVocabulary(1000, terms) if terms else TERMS
+    index: Any = Rescuing(hits, vocabulary)
+    found = retrieve(query, config or RetrievalConfig(), index=index, embed=lambda _: [1.0])
+    return [word for one in found.chunks for word in one.because_of]
 
 
 @pytest.mark.parametrize(
-    "hit",
+    ("query", "hits", "terms", "expected"),
     [
-        chunk("A", "De kinderepilepsie."),
-        chunk("A", "EPILEPSIË"),
-        chunk("A", title="Epilepsie"),
-        chunk("A", questions=["Wat is epilepsie?"]),
-        chunk("A", chunk_metadata={"canonical_questions": ["Wat is epilepsie?"]}),
+        (QUERY, [HIT], (), ["psoriasis"]),  # not "behandelt": long words aren't specific, rare ones are
+        (QUERY, [], (), ["epilepsie", "psoriasis"]),
+        # A part of a word, without case and accents, in title and questions.
+        ("epilepsie", [chunk("A", "De kinderepilepsie.")], (), []),
+        ("epilepsie", [chunk("A", "EPILEPSIË")], (), []),
+        ("epilepsie", [chunk("A", title="Epilepsie")], (), []),
+        ("epilepsie", [chunk("A", questions=["Wat is epilepsie?"])], (), []),
+        ("epilepsie", [chunk("A", chunk_metadata={"canonical_questions": ["Wat is epilepsie?"]})], (), []),
+        # A function word isn't specific, however rare.
+        ("Waar leen ik een rolstoel?", [HIT], (TermStats("waar", 1), TermStats("rolstoel", 1)), ["rolstoel"]),
+        ("Waar is een rolstoel?", [HIT], (TermStats("waar", 0, ("bewaar",)), TermStats("rolstoel", 1)), ["rolstoel"]),
+        # A short word is no part of another.
+        ("Is ms erfelijk?", [chunk("A", "systems")], (TermStats("ms", 1),), ["ms"]),
+        ("Is ms erfelijk?", [chunk("A", "Over MS.")], (TermStats("ms", 1),), []),
+        # Two words at most, and none that a chunk or more has.
+        ("a1 b1 c1", [], (TermStats("a1", 1), TermStats("b1", 1), TermStats("c1", 1)), ["a1", "b1"]),
+        ("often rare", [], (TermStats("often", 5), TermStats("rare", 1)), ["rare"]),
+        # Names that were appended to the query aren't its words.
+        ("huidarts", [], (TermStats("huidarts", 1), TermStats("dermatologie", 1)), ["huidarts"]),
+        # A stem of the index is the word that begins with it.
+        ("Ferritine?", [HIT], (TermStats("ferritin", 1),), ["ferritin"]),
+        # A word that the index hasn't is looked for by near ones, and a hit that has a near one has the word.
+        ("ferirtine zzzz", [HIT], (TermStats("ferirtine", 0, ("ferritine",)), TermStats("zzzz", 0)), ["ferirtine"]),
+        ("ferirtine", [chunk("A", "Ferritine wordt bepaald.")], (TermStats("ferirtine", 0, ("ferritine",)),), []),
     ],
 )
-def test_as_a_part_of_a_word_without_case_and_accents_in_title_and_questions(hit):
-    assert words("epilepsie", [hit], TERMS) == []
-
-
-@pytest.mark.parametrize("term", [TermStats("waar", 0, ("bewaar",)), TermStats("waar", 1)])
-def test_a_function_word_is_not_specific_however_rare(term: TermStats):
-    vocabulary = QueryVocabulary(30, (term, TermStats("rolstoel", 1)))
-    assert words("Waar leen ik een rolstoel?", [HIT], vocabulary) == ["rolstoel"]
-
-
-def test_a_short_word_is_no_part_of_another():
-    vocabulary = QueryVocabulary(1000, (TermStats("ms", 1),))
-    assert words("Is ms erfelijk?", [chunk("A", "systems")], vocabulary) == ["ms"]
-    assert words("Is ms erfelijk?", [chunk("A", "Over MS.")], vocabulary) == []
-
-
-def test_long_words_are_not_specific(monkeypatch: pytest.MonkeyPatch):
-    """Six letters brought a chunk on wound care to the first label for "behandelt"."""
-    assert "behandelt" not in words(QUERY, [HIT], TERMS)
-    monkeypatch.setattr("ctxassembly.retrieval.ranking.MAX_RESCUED_TERMS", 9)
-    published = RetrievalConfig(rescue_min_letters=6)
-    assert words(QUERY, [HIT], TERMS, published) == ["psoriasis", "behandelt", "kinderen"]
+def test_which_words_are_rescued(query: str, hits: list[Chunk], terms: Any, expected: list[str]):
+    assert words(query, hits, *terms) == expected
 
 
 @pytest.mark.parametrize(
@@ -84,78 +84,51 @@ def test_long_words_are_not_specific(monkeypatch: pytest.MonkeyPatch):
 )
 def test_the_published_rule_needs_six_letters(query: str, term: TermStats, found: list[str]):
     """Published: a word of six letters or more that no hit has is rescued; no shorter one, however rare."""
-    assert words(query, [HIT], QueryVocabulary(1000, (term,)), RetrievalConfig.published()) == found
+    assert words(query, [HIT], term, config=RetrievalConfig.published()) == found
 
 
-def test_two_words_at_most():
-    assert words(QUERY, [], TERMS) == ["epilepsie", "psoriasis"]
-
-
-def test_the_rarest_first(monkeypatch: pytest.MonkeyPatch):
-    vocabulary = QueryVocabulary(1000, (TermStats("often", 5), TermStats("rare", 1), TermStats("less", 3)))
-    monkeypatch.setattr("ctxassembly.retrieval.ranking.MAX_SPECIFIC_CHUNKS", 5)
-    assert words("often rare less", [], vocabulary) == ["rare", "less"]
-
-
-def test_names_that_were_appended_are_not_rescued():
-    vocabulary = QueryVocabulary(1000, (TermStats("huidarts", 1), TermStats("dermatologie", 1)))
-    assert words("huidarts", [], vocabulary) == ["huidarts"]
-
-
-def test_a_stem_of_the_index_is_the_word_that_begins_with_it():
-    vocabulary = QueryVocabulary(1000, (TermStats("ferritin", 1),))
-    assert words("Ferritine?", [HIT], vocabulary) == ["ferritin"]
-
-
-def test_a_word_that_the_index_has_not_is_looked_for_by_near_ones():
-    vocabulary = QueryVocabulary(1000, (TermStats("ferirtine", 0, ("ferritine", "territoir")), TermStats("zzzz", 0)))
-    (one,) = rare_missing_terms("ferirtine zzzz", [HIT], vocabulary, CONFIG)
-    assert one == MissingTerm("ferirtine", (TermStats("ferritine", 1), TermStats("territoir", 1)))
-
-
-def test_a_hit_that_has_the_near_word_has_the_word():
-    """Else the chunk that answers would be fetched once more and stand last."""
-    vocabulary = QueryVocabulary(1000, (TermStats("ferirtine", 0, ("ferritine",)),))
-    assert words("ferirtine", [chunk("A", "Ferritine wordt 's ochtends bepaald.")], vocabulary) == []
+def test_six_letters_bring_what_rareness_does_not():
+    """They brought a chunk on wound care to the first label for "behandelt"."""
+    assert words(QUERY, [HIT], config=RetrievalConfig(rescue_min_letters=6)) == ["psoriasis", "behandelt"]
 
 
 # Rescued
 
+TWO = QueryVocabulary(1000, (TermStats("the", 900), TermStats("psoriasis", 1), TermStats("eczeem", 1)))
+NEAR = QueryVocabulary(1000, (TermStats("the", 900), TermStats("ferirtine", 0, ("ferritine", "territoir"))))
 
-def one(name: str, score: float, *terms: str) -> ScoredChunk:
-    return ScoredChunk(chunk(name), None, score, terms)
+
+def brought(vocabulary: QueryVocabulary, some: list[ScoredChunk], **given: Any) -> list[RetrievedChunk]:
+    query = Question(" ".join(term.text for term in vocabulary.terms), intent="visit")
+    found = retrieved(Found([scored("Z", 0.9, 0.0)], vocabulary, some), query, **given).chunks
+    return [one for one in found if one.channels == ("rescue",)]
 
 
-def test_one_chunk_for_each_word_the_best_one():
-    terms = [MissingTerm("psoriasis", (TermStats("psoriasis", 2),)), MissingTerm("eczeem", (TermStats("eczeem", 2),))]
-    found = [one("A", 1.0, "psoriasis"), one("B", 3.0, "psoriasis"), one("C", 2.0, "eczeem"), one("D", 9.0, "water")]
-    after = rescue_hits(terms, found)
-    assert ids(after) == ["B", "C"]
-    assert [(each.because_of, each.published_score, each.channels) for each in after] == [
-        (("psoriasis",), PUBLISHED_RESCUE_SCORE, ("rescue",)),
-        (("eczeem",), PUBLISHED_RESCUE_SCORE, ("rescue",)),
+def test_one_chunk_for_each_word_the_best_one_with_the_published_score():
+    some = [scored(f"{name}", None, score, word) for name, score, word in (
+        ("A", 1.0, "psoriasis"), ("B", 3.0, "psoriasis"), ("C", 2.0, "eczeem"), ("D", 9.0, "water"),
+    )]  # fmt: skip
+    after = brought(TWO, some)
+    assert [(one.chunk.id, one.because_of, one.published_score) for one in after] == [
+        ("B", ("psoriasis",), 0.90),
+        ("C", ("eczeem",), 0.90),
     ]
+    assert brought(TWO, [scored("A", None, 9.0, "water")]) == brought(TWO, []) == []
 
 
 def test_a_chunk_that_serves_two_words_comes_once():
-    terms = [MissingTerm(word, (TermStats(word, 2),)) for word in ("psoriasis", "eczeem")]
-    (only,) = rescue_hits(terms, [one("A", 5.0, "psoriasis", "eczeem"), one("B", 1.0, "eczeem")])
-    assert (only.chunk.id, only.because_of) == ("A", ("psoriasis", "eczeem"))
+    some = [scored("A", None, 5.0, "psoriasis", "eczeem"), scored("B", None, 1.0, "eczeem")]
+    assert [(one.chunk.id, one.because_of) for one in brought(TWO, some)] == [("A", ("psoriasis", "eczeem"))]
 
 
 def test_the_nearest_form_goes_before_a_better_score():
-    terms = [MissingTerm("ferirtine", (TermStats("ferritine", 1), TermStats("territoir", 1)))]
-    assert ids(rescue_hits(terms, [one("A", 9.0, "territoir"), one("B", 1.0, "ferritine")])) == ["B"]
+    some = [scored("A", None, 9.0, "territoir"), scored("B", None, 1.0, "ferritine")]
+    assert ids(brought(NEAR, some)) == ["B"]
 
 
-def test_none_has_the_word():
-    assert rescue_hits([MissingTerm("psoriasis", (TermStats("psoriasis", 1),))], [one("A", 9.0, "water")]) == []
-    assert rescue_hits([MissingTerm("psoriasis", (TermStats("psoriasis", 1),))], []) == []
-
-
-def test_a_chunk_that_does_not_go_with_the_intent_is_not_brought():
-    terms = [MissingTerm("rolstoel", (TermStats("rolstoel", 2),))]
-    found = [one("A", 9.0, "rolstoel"), one("B", 1.0, "rolstoel")]
-    assert ids(rescue_hits(terms, found, lambda each: 0.3 if each.id == "A" else 1.0)) == ["B"]
-    assert rescue_hits(terms, found, lambda _: 0.3) == []
-    assert ids(rescue_hits(terms, found, lambda each: 20.0 if each.id == "B" else 1.0)) == ["B"]
+@pytest.mark.parametrize(("factors", "expected"), [((0.3, 1.0), ["B"]), ((0.3, 0.3), []), ((1.0, 20.0), ["B"])])
+def test_a_chunk_that_does_not_go_with_the_intent_is_not_brought(factors: Any, expected: list[str]):
+    vocabulary = QueryVocabulary(1000, (TermStats("the", 900), TermStats("rolstoel", 1)))
+    some = [scored("A", None, 9.0, "rolstoel", category="a"), scored("B", None, 1.0, "rolstoel", category="b")]
+    table = {"visit": dict(zip("ab", factors, strict=True))}
+    assert ids(brought(vocabulary, some, affinity=table)) == expected
