@@ -242,13 +242,13 @@ def _start_threads(calls: Sequence[tuple[Future[Any], Callable[[], Any]]]) -> No
     from contextvars import copy_context
     from threading import Thread
 
-    pending = iter([(future, partial(copy_context().run, cast(Any, call))) for future, call in calls])
+    pending = iter([(future, copy_context(), call) for future, call in calls])
 
     def work() -> None:
-        for future, call in pending:  # of a list: its iterator can be shared by threads
+        for future, context, call in pending:  # of a list: its iterator can be shared by threads
             if future.set_running_or_notify_cancel():
                 try:
-                    future.set_result(call())
+                    future.set_result(context.run(call))
                 except BaseException as error:  # noqa: BLE001 - the future raises it again for its reader
                     future.set_exception(error)
 
