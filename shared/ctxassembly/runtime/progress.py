@@ -1,4 +1,4 @@
-"""The progress bar of long runs."""
+"""A progress bar of long runs."""
 
 from __future__ import annotations
 
