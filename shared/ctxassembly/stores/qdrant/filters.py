@@ -15,7 +15,7 @@ from typing import Any
 from qdrant_client import models
 
 from ctxassembly.data.filters import Comparison, FilterGroup, parse_filter
-from ctxassembly.stores.qdrant.rows import COLUMNS, OWN, Layout
+from ctxassembly.stores.qdrant.rows import COLUMNS, Layout, own_key
 
 _RESERVED = frozenset({"document_id", "doc_id", "ref_doc_id", "_node_content", "_node_type"})
 """Keys of the payload that LlamaIndex writes itself, over the same ones in the metadata."""
@@ -25,11 +25,6 @@ _OPPOSITES = {"$ne": "$eq", "$nin": "$in", "$exists": "$exists"}
 """What a negated operator implies. The others imply nothing that can be tested: a negated `$gt` passes text, too."""
 _PLAIN_STEP = re.compile(r"[A-Za-z0-9_-]+")
 _NOTHING = models.HasIdCondition(has_id=[])
-
-
-def own_key(name: str) -> str:
-    """Return the path of what we keep of a chunk under `name`."""
-    return f"{OWN}.{name}"
 
 
 def engine_filter(layout: Layout, filters: Sequence[Any]) -> models.Filter | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
-from qdrant_client import AsyncQdrantClient, QdrantClient, models
+from qdrant_client import QdrantClient, models
 
 from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
@@ -22,18 +21,15 @@ from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.stores.filtered import chunk_predicate
 from ctxassembly.stores.ingest import IngestReport, pair_vectors
 from ctxassembly.stores.qdrant import search
-from ctxassembly.stores.qdrant.engine import Flow, QdrantEngine
 from ctxassembly.stores.qdrant.ingest import CollectionNotes, Writer
 from ctxassembly.stores.qdrant.rows import Layout
+from ctxassembly.stores.qdrant.search import Flow
 from ctxassembly.stores.simple_words import QUESTION_KEYS, FieldKeys
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self
 
 T = TypeVar("T")
-_CLIENTS = (QdrantClient, AsyncQdrantClient)
-_KEY_VARIABLE = "QDRANT_API_KEY"
-"""The environment variable from which another process reads the API key, since whoever reads a pickle reads it, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +50,6 @@ class CollectionHealth:
         lines = [f"{self.chunks} chunks, {self.counted} counted, {self.without_words} without words"]
         lines += ["a run that writes was interrupted, or is running: call refresh() after it"] * self.is_interrupted
         return "\n".join([*lines, *(f"missing: {one}" for one in self.missing)])
-
-
-class AttachSettings(TypedDict, total=False):
-    """The settings of an index over a vector store's collection, besides `dry_run`."""
-
-    title: str | None
-    questions: str | tuple[str, ...] | None
-    keys: MetadataKeys | None
-    progress: bool
 
 
 @dataclass(frozen=True)
@@ -89,7 +76,6 @@ class QdrantIndex:
     filters: tuple[Any, ...] | None = None
     """The conditions on neighbors, and on hits in addition to the filter of their request. None: the caller's filter is
     unknown. See `with_filter`."""
-    keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     @classmethod
     def create(
@@ -130,13 +116,11 @@ class QdrantIndex:
 
     @overload
     @classmethod
-    def attach(cls, vectorstore: Any, *, dry_run: Literal[True], **settings: Unpack[AttachSettings]) -> list[str]: ...
+    def attach(cls, vectorstore: Any, *, dry_run: Literal[True], **settings: Any) -> list[str]: ...
 
     @overload
     @classmethod
-    def attach(
-        cls, vectorstore: Any, *, dry_run: Literal[False] = False, **settings: Unpack[AttachSettings]
-    ) -> QdrantIndex: ...
+    def attach(cls, vectorstore: Any, *, dry_run: Literal[False] = False, **settings: Any) -> QdrantIndex: ...
 
     @classmethod
     def attach(
@@ -170,10 +154,10 @@ class QdrantIndex:
             ConfigError: the embeddings aren't compared by cosine, or the words were made from other fields.
         """
         layout, client, aclient = _locate(vectorstore, (title, questions))
-        index = cls(client, layout, aclient=aclient, keys=MetadataKeys() if keys is None else keys)
+        index = cls(client, replace(layout, keys=keys or MetadataKeys()), aclient=aclient)
         steps = index._writer.prepare(dry_run=dry_run)
         if dry_run:
-            new = index._engine.count_unmarked()
+            new = index._writer.count_unmarked()
             return [*steps, *([f"add words and places to {new} chunks"] if new else [])]
         with progress_bar(None, is_shown=progress) as on_batch:
             index._writer.mark_new(on_batch)
@@ -190,26 +174,9 @@ class QdrantIndex:
         stored = _dense_params(self.client, self.layout.collection, "").size
         if stored != self.layout.dimensions:
             raise ConfigError("dimensions", f"{stored}, as the collection has", self.layout.dimensions)
-        if self._engine.count_unmarked():
+        if self._writer.count_unmarked():
             allowed = "one that create made; attach(vectorstore) indexes others"
             raise ConfigError("collection", allowed, self.layout.collection)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        options = [None if one is None else _public_options(one) for one in (self.client, self.aclient)]
-        return self._reopen, (options, {name: getattr(self, name) for name in ("layout", "filters", "keys")})
-
-    @classmethod
-    def _reopen(cls, options: Sequence[Any], values: Mapping[str, Any]) -> Self:
-        """Return an index that was pickled, with clients of its own."""
-        key = os.environ.get(_KEY_VARIABLE)
-        client, aclient = (
-            given and make(**{**given, "api_key": key if given["api_key"] else None})
-            for make, given in zip(_CLIENTS, options, strict=True)
-        )
-        return cls(client, aclient=aclient, **values)
-
-    def __copy__(self) -> Self:
-        return self
 
     def __deepcopy__(self, _: Any) -> Self:
         return self
@@ -291,9 +258,9 @@ class QdrantIndex:
         """Return whether all chunks are searched by words, and what the collections lack."""
         state, missing = self._writer.state(), self._writer.prepare(dry_run=True)
         return CollectionHealth(
-            self._engine.count(),
+            self._writer.count(),
             state.get("chunks", 0),
-            self._engine.count_unmarked(),
+            self._writer.count_unmarked(),
             bool(state.get("is_open")),
             tuple(line.removeprefix("create ") for line in missing),
         )
@@ -314,11 +281,11 @@ class QdrantIndex:
         Raises:
             ConfigError: the filter can't be read.
         """
-        return self._run(search.find_terms(self._engine, request, (*(self.filters or ()), request.filter)))
+        return self._run(search.find_terms(self.layout, request, (*(self.filters or ()), request.filter)))
 
     async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
         """Async version of `find_terms`."""
-        return await self._arun(search.find_terms(self._engine, request, (*(self.filters or ()), request.filter)))
+        return await self._arun(search.find_terms(self.layout, request, (*(self.filters or ()), request.filter)))
 
     def search(self, request: SearchChunks) -> list[ScoredChunk]:
         """Return the best chunks of each channel, each with its scores in all channels searched. One round trip.
@@ -336,22 +303,23 @@ class QdrantIndex:
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Return the chunks that exist among `refs` and pass the filter, in any order. With titles two round trips."""
-        return self._run(search.fetch(self._engine, refs, self.filters or ()))
+        return self._run(search.fetch(self.layout, refs, self.filters or ()))
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`."""
-        return await self._arun(search.fetch(self._engine, refs, self.filters or ()))
+        return await self._arun(search.fetch(self.layout, refs, self.filters or ()))
 
     @property
-    def _engine(self) -> QdrantEngine:
-        return QdrantEngine(self.client, self.layout, self.keys)
+    def keys(self) -> MetadataKeys:
+        """The metadata keys under which chunks are read."""
+        return self.layout.keys
 
     @property
     def _writer(self) -> Writer:
-        return Writer(self._engine)
+        return Writer(self.client, self.layout)
 
     def _search_flow(self, request: SearchChunks) -> Flow[list[ScoredChunk]]:
-        return search.search(self._engine, request, (*(self.filters or ()), request.filter))
+        return search.search(self.layout, request, (*(self.filters or ()), request.filter))
 
     def _run(self, flow: Flow[T]) -> T:
         """Return the result of `flow`, whose calls the client makes."""
@@ -362,23 +330,6 @@ class QdrantIndex:
         if self.aclient is None:
             return await to_async(self._run)(flow)
         return await adrive(flow, {tuple: Port(None, lambda call: getattr(self.aclient, call[0])(**call[1]))})
-
-
-def _public_options(client: Any) -> dict[str, Any]:
-    """Return the arguments with which another process makes `client` again; in place of the key, whether it has one.
-
-    Raises:
-        ConfigError: it can't, a pickle would show a secret, or the environment has another key.
-    """
-    options = dict(getattr(client, "init_options", None) or {})
-    if not options or options["path"] or options["location"] == ":memory:":
-        raise ConfigError("client", "the client of a server where the index is pickled", type(client).__name__)
-    if options["headers"]:
-        raise ConfigError("client", "one without headers where the index is pickled", "headers")
-    if options["api_key"] and options["api_key"] != os.environ.get(_KEY_VARIABLE):
-        allowed = f"in the environment variable {_KEY_VARIABLE} of each process where the index is pickled"
-        raise ConfigError("api_key", allowed, "another one")
-    return {**options, "api_key": bool(options["api_key"])}
 
 
 def _locate(vectorstore: Any, fields: tuple[FieldKeys, ...]) -> tuple[Layout, Any, Any]:

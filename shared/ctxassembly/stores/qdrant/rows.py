@@ -15,10 +15,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, Literal, NamedTuple
+from uuid import UUID, uuid5
 
 from qdrant_client import models
 
@@ -27,7 +28,7 @@ from ctxassembly.data.enrichment import StoredNotes, sort_key
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.framework_rows import langchain_chunk, llamaindex_chunk
-from ctxassembly.stores.ingest import Vector, extras_json, with_extras
+from ctxassembly.stores.ingest import extras_json, with_extras
 from ctxassembly.stores.simple_words import FIELDS, FieldKeys, key_tuple, term_counts, trigrams
 from ctxassembly.text.titles import comparable, document_title, title_beginnings
 
@@ -41,6 +42,11 @@ COLUMNS: Mapping[str, str] = {"document_id": "document_id", "chunk_index": "inde
 """The keys that a filter reads from a chunk, and the names under which we keep them."""
 _MAX_HASHES = 2**32 - 1
 """The hashes are below it."""
+_NAMESPACE = UUID("6d1f3f0e-7a0a-5b55-9d53-0f2f4d7e0c11")
+STATE_ID = str(uuid5(_NAMESPACE, "state"))
+"""The point among the words that has the number of chunks."""
+BATCH_SIZE = 256
+"""Chunks, or words, a request; embeddings are asked for as many texts at once."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class Layout:
     vector: str = ""
     """The name of the embedding."""
     fields: tuple[FieldKeys, ...] = FIELDS
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     @property
     def named_fields(self) -> list[str | None]:
@@ -76,6 +83,26 @@ class Layout:
         """
         if len(vector) != self.dimensions:
             raise ConfigError("embed", f"of {self.dimensions} dimensions, as the collection is", len(vector))
+
+
+def own_key(name: str) -> str:
+    """Return the path of what we keep of a chunk under `name`."""
+    return f"{OWN}.{name}"
+
+
+def match_any(path: str, values: Sequence[Any]) -> models.FieldCondition:
+    """Return the condition that the value under `path` is one of `values`."""
+    return models.FieldCondition(key=path, match=models.MatchAny(any=list(values)))
+
+
+def point_id(chunk_id: str) -> str:
+    """Return the id of the point for a chunk, which may have an id of any kind."""
+    return str(uuid5(_NAMESPACE, f"chunk {chunk_id}"))
+
+
+def lexeme_id(word: str) -> str:
+    """Return the id of the point for a word."""
+    return str(uuid5(_NAMESPACE, f"lexeme {word}"))
 
 
 def sparse_vector(weights: Mapping[str, float]) -> models.SparseVector:
@@ -98,12 +125,12 @@ def own_values(chunk: Chunk, mark: str, *, has_vector: bool) -> dict[str, Any]:
     return {**kept, "extras": json.loads(extras_json(chunk)), "mark": mark, "has_vector": has_vector}
 
 
-def _chunk(id_: Any, payload: Mapping[str, Any], layout: Layout, keys: MetadataKeys) -> Chunk:
+def _chunk(id_: Any, payload: Mapping[str, Any], layout: Layout) -> Chunk:
     if layout.dialect == "llamaindex":
-        return llamaindex_chunk(id_, _node_text(payload), payload, keys)
+        return llamaindex_chunk(id_, _node_text(payload), payload, layout.keys)
     text, metadata = payload.get(layout.text) or "", payload.get(layout.metadata or "") or {}
     if layout.dialect == "langchain" or OWN not in payload:
-        return langchain_chunk(id_, text, metadata, keys)
+        return langchain_chunk(id_, text, metadata, layout.keys)
     own = payload[OWN]
     place = own["index"], own["start"], own["prev_id"], own["next_id"]
     return with_extras(Chunk(own["id"], own["document_id"], text, *place, metadata), own["extras"])
@@ -138,9 +165,9 @@ class Stored(NamedTuple):
         return self.notes.add_to(self.chunk)
 
 
-def read_point(point: Any, layout: Layout, keys: MetadataKeys) -> Stored:
-    """Return the chunk of a point."""
-    return Stored(point.id, _chunk(point.id, point.payload, layout, keys), point.payload.get(OWN) or {})
+def read_points(points: Iterable[Any], layout: Layout) -> list[Stored]:
+    """Return the chunks of points."""
+    return [Stored(one.id, _chunk(one.id, one.payload, layout), one.payload.get(OWN) or {}) for one in points]
 
 
 def _node_text(payload: Mapping[str, Any]) -> str:
@@ -149,15 +176,6 @@ def _node_text(payload: Mapping[str, Any]) -> str:
     except (AttributeError, TypeError, ValueError):
         return ""
     return text if isinstance(text, str) else ""
-
-
-class Changed(NamedTuple):
-    """A stored chunk, of which we keep something else now."""
-
-    stored: Stored
-    words: Mapping[str, float]
-    vector: Vector | None
-    """None leaves the one that is stored."""
 
 
 TITLE_WORDS = 4
