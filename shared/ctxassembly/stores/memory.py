@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
@@ -52,7 +53,6 @@ class MemoryStore:
         self._titles: dict[MetadataKeys, dict[str, list[tuple[str, Chunk]]]] = {}
         """By the keys with which a title was asked for, and by its first two words, each title with the first chunk of
         its document. Copies share it."""
-        """The digest of the chunks, once it was asked for. Copies share it, as they share the chunks."""
         self._replace_chunks(chunks)
 
     def _replace_chunks(self, chunks: Iterable[Chunk]) -> None:
@@ -127,18 +127,16 @@ class MemoryStore:
             return []
         start, per_side, section, page_key, document_id = ref.around_offset
         target = (_page_number(section, page_key) or 0, start)
-        positioned: list[tuple[tuple[int, int], Chunk]] = []
+        placed: list[tuple[tuple[int, int], Chunk]] = []
         for chunk in self._chunks.get(ChunkRef(document_id or ref.document_id), ()):
             own = chunk.origin.section if chunk.origin else ()
             number = _page_number(own, page_key)
             # Nobody has checked the chunks: `start` may be anything.
             if type(chunk.start) is int and number is not None and (page_key is not None or own == section):
-                positioned.append(((number, chunk.start), chunk))
-        positioned.sort(key=lambda entry: entry[0])
-        before = [chunk for at, chunk in positioned if at < target]
-        at_offset = [chunk for at, chunk in positioned if at == target]
-        after = [chunk for at, chunk in positioned if at > target]
-        return [*before[-per_side:], *at_offset, *after[:per_side]]
+                placed.append(((number, chunk.start), chunk))
+        placed.sort(key=lambda entry: entry[0])
+        first, last = (side([at for at, _ in placed], target) for side in (bisect_left, bisect_right))
+        return [chunk for _, chunk in placed[max(first - per_side, 0) : last + per_side]]
 
 
 def _place(chunk: Chunk) -> int:
@@ -377,11 +375,10 @@ class Corpus:
             return similarities
         if self.chunks and not len(self.embedded_places):
             raise InputError("the index has no vectors: give MemoryIndex vectors=, or search by strategy='keyword'")
-        unit = _unit(vector)
+        (unit,) = _unit_rows([vector])
         if len(self.embedded_places):
-            dimensions = self.matrix.shape[1]
-            if len(unit) != dimensions:
-                own = f"the vectors of the index have {dimensions}"
+            if len(unit) != self.matrix.shape[1]:
+                own = f"the vectors of the index have {self.matrix.shape[1]}"
                 raise InputError(f"the query's vector has {len(unit)} numbers, {own}")
             similarities[self.embedded_places] = self.matrix @ unit
         return similarities
@@ -397,25 +394,21 @@ def _by_score(scores: NDArray[np.float64], is_candidate: NDArray[np.bool_]) -> l
 
 
 def _unit_rows(vectors: Sequence[Sequence[float]]) -> Any:
-    """Return `vectors` at length 1 as a matrix."""
+    """Return `vectors` at length 1 as a matrix; a vector of zeros stays as it is.
+
+    Raises:
+        InputError: they aren't of equally many finite numbers.
+    """
     import numpy as np
 
-    units = [_unit(vector) for vector in vectors]
-    for place, unit in enumerate(units):
-        if len(unit) != len(units[0]):
-            raise InputError(f"vectors differ: number 0 has {len(units[0])} numbers, number {place} {len(unit)}")
-    return np.array(units)
-
-
-def _unit(vector: Sequence[float]) -> list[float]:
     try:
-        numbers = [float(number) for number in vector]
+        matrix = np.array([*map(list, vectors)], dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"a vector must be a sequence of numbers: {error}") from error
-    length = math.hypot(*numbers)
-    if not math.isfinite(length):
-        raise InputError("a vector must be made of finite numbers")
-    return [number / length for number in numbers] if length else numbers
+        raise InputError(f"vectors must be sequences of equally many numbers: {error}") from error
+    if not np.isfinite(matrix).all():
+        raise InputError("vectors must be of finite numbers")
+    lengths = np.array([math.hypot(*row) or 1.0 for row in matrix.tolist()])
+    return matrix / lengths[:, None] if len(matrix) else matrix
 
 
 def _vectors_by_id(chunks: Sequence[Chunk], vectors: Vectors | None) -> dict[str, Sequence[float]]:
@@ -423,11 +416,9 @@ def _vectors_by_id(chunks: Sequence[Chunk], vectors: Vectors | None) -> dict[str
         return {chunk.id: chunk.vector for chunk in chunks if chunk.vector is not None}
     if isinstance(vectors, Mapping):
         return {chunk.id: vectors[chunk.id] for chunk in chunks if chunk.id in vectors}
-    try:
-        return {chunk.id: vector for chunk, vector in zip(chunks, vectors, strict=True)}
-    except (TypeError, ValueError):
-        expected = f"one for each of {len(chunks)} chunks"
-        raise InputError(f"vectors must be {expected}, got {safe_repr(vectors, 80)}") from None
+    if len(vectors) != len(chunks):
+        raise InputError(f"vectors must be one for each of {len(chunks)} chunks, got {len(vectors)}")
+    return dict(zip((chunk.id for chunk in chunks), vectors, strict=True))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import Any
 
 from ctxassembly.errors import ConfigError, missing_extra
-from ctxassembly.safe_repr import describe_error
 
 
 class SentenceTransformerEmbeddings:
@@ -23,7 +22,7 @@ class SentenceTransformerEmbeddings:
 
     Raises:
         ImportError: sentence-transformers is not installed.
-        ConfigError: `model` is neither a name nor a model, or can't be loaded.
+        ConfigError: `model` is neither a name nor a model. What sentence-transformers can't load raises its own error.
     """
 
     def __init__(self, model: Any = "sentence-transformers/all-MiniLM-L6-v2", *, batch_size: int = 32) -> None:
@@ -49,9 +48,4 @@ def _load_model(name: str) -> Any:
         sentence_transformers = import_module("sentence_transformers")
     except ImportError as error:
         raise missing_extra("embedding with sentence-transformers", "semantic") from error
-    try:
-        return sentence_transformers.SentenceTransformer(name)
-    except (OSError, ValueError) as error:
-        reason = describe_error(error, max_lines=1)
-        message = f"sentence-transformers can't load model={name!r} ({reason}): correct the name, or without a network "
-        raise ConfigError.worded("model", f"{message}pass a folder that has the model") from None
+    return sentence_transformers.SentenceTransformer(name)

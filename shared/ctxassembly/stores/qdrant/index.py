@@ -116,11 +116,29 @@ class QdrantIndex:
 
     @overload
     @classmethod
-    def attach(cls, vectorstore: Any, *, dry_run: Literal[True], **settings: Any) -> list[str]: ...
+    def attach(
+        cls,
+        vectorstore: Any,
+        *,
+        dry_run: Literal[True],
+        title: str | None = ...,
+        questions: str | tuple[str, ...] | None = ...,
+        keys: MetadataKeys | None = ...,
+        progress: bool = ...,
+    ) -> list[str]: ...
 
     @overload
     @classmethod
-    def attach(cls, vectorstore: Any, *, dry_run: Literal[False] = False, **settings: Any) -> QdrantIndex: ...
+    def attach(
+        cls,
+        vectorstore: Any,
+        *,
+        dry_run: Literal[False] = False,
+        title: str | None = ...,
+        questions: str | tuple[str, ...] | None = ...,
+        keys: MetadataKeys | None = ...,
+        progress: bool = ...,
+    ) -> QdrantIndex: ...
 
     @classmethod
     def attach(
