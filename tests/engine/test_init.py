@@ -24,6 +24,7 @@ HEAVY = {
         "llama_index",
         "pydantic",
         "numpy",
+        "jinja2",
         "tiktoken",
         "asyncio",
         "sqlalchemy",

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ctxassembly.stores.simple_words import NearWords, lexemes, trigrams
+from ctxassembly.stores import NearWords, lexemes
 from ctxassembly.text.words import words
 
 
@@ -50,10 +50,6 @@ def test_hostile_texts_take_no_longer(part: str):
     began = time.process_time()
     lexemes(text)
     assert time.process_time() - began < 5
-
-
-def test_trigrams_are_those_of_each_run_of_letters():
-    assert trigrams("Ab-c") == {"  a", " ab", "ab ", "  c", " c "}
 
 
 def test_near_words_have_the_word_as_a_part_or_nearly_equal_it():
