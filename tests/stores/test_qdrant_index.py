@@ -425,7 +425,7 @@ def test_a_collection_is_of_one_kind():
 
 
 def test_the_key_of_a_server_is_in_no_pickle():
-    options = {"url": "https://one:6333", "api_key": "secret", "check_compatibility": False}
+    options: dict[str, Any] = {"url": "https://one:6333", "api_key": "secret", "check_compatibility": False}
     index = replace(make_index(), client=QdrantClient(**options), aclient=AsyncQdrantClient(**options))
     with pytest.raises((AttributeError, TypeError), match="pickle"):
         pickle.dumps(index)
