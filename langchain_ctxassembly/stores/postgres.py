@@ -28,14 +28,7 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.framework_rows import LANGCHAIN
 from ctxassembly.stores.numbering import NumberingReport
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, json_text, keep_storable
-from ctxassembly.stores.postgres.connection import (
-    BoundStatement,
-    afetch_rows,
-    await_rows,
-    execute_async,
-    fetch_rows,
-    wait_for_rows,
-)
+from ctxassembly.stores.postgres.connection import BoundStatement, await_rows, execute_async, fetch_rows
 from ctxassembly.stores.postgres.numbering import TableRecords, number_rows
 from ctxassembly.stores.postgres.rows import langchain_chunk_table, langchain_table
 from ctxassembly.stores.postgres.table import TITLE, build_table
@@ -94,10 +87,10 @@ class PGVectorNeighbors(PostgresStore):
             return []
         loop = _sync_loop(self.vectorstore, "the async methods")
         if loop is None:
-            return self._to_chunks(fetch_rows(self._engine, self._collection_statement(refs), self.timeout_seconds))
+            return self._to_chunks(self._sync_rows(refs))
         # Its connections belong to its event loop, and work on no other.
-        rows = asyncio.run_coroutine_threadsafe(self._table_rows(refs), loop)
-        return self._to_chunks(wait_for_rows(rows, self.timeout_seconds))
+        rows = await_rows(self._table_rows(refs), self.timeout_seconds)
+        return self._to_chunks(asyncio.run_coroutine_threadsafe(rows, loop).result())
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`. A `PGVector` set up for sync use is asked in a thread."""
@@ -105,12 +98,13 @@ class PGVectorNeighbors(PostgresStore):
         if not refs:
             return []
         if isinstance(self.vectorstore, PGVector) and not self.vectorstore.async_mode:
-            statement = self._collection_statement(refs)
-            return self._to_chunks(await afetch_rows(self._engine, statement, self.timeout_seconds))
+            return self._to_chunks(await asyncio.to_thread(self._sync_rows, refs))
         loop = loop_of(self.vectorstore)
-        rows = self._collection_rows(refs) if isinstance(self.vectorstore, PGVector) else self._table_rows(refs)
-        running = asyncio.run_coroutine_threadsafe(rows, loop) if loop else rows
-        return self._to_chunks(await await_rows(running, self.timeout_seconds))
+        asked = self._collection_rows(refs) if isinstance(self.vectorstore, PGVector) else self._table_rows(refs)
+        rows = await_rows(asked, self.timeout_seconds)
+        return self._to_chunks(
+            await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(rows, loop)) if loop else rows)
+        )
 
     def _to_chunks(self, rows: Rows) -> list[Chunk]:
         return [stored_chunk(str(id_), text, metadata or {}, self.keys) for id_, text, metadata in rows]
@@ -140,8 +134,9 @@ class PGVectorNeighbors(PostgresStore):
         await asyncio.shield(vectorstore.__apost_init__())
         return await execute_async(cast(AsyncEngine, vectorstore._async_engine), self._collection_statement(refs))
 
-    def _engine(self) -> Engine:
-        return cast(Engine, cast(PGVector, self.vectorstore)._engine)
+    def _sync_rows(self, refs: Sequence[ChunkRef]) -> Rows:
+        engine = cast(Engine, cast(PGVector, self.vectorstore)._engine)
+        return fetch_rows(engine, self._collection_statement(refs), self.timeout_seconds)
 
     def _collection_statement(self, refs: Sequence[ChunkRef]) -> BoundStatement:
         """Return the statement for a collection in the tables that all `PGVector`s of a database share."""

@@ -15,7 +15,6 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from llama_index.vector_stores.postgres import PGVectorStore
 from sqlalchemy import Engine, Row, Table, true
 
-from ctxassembly.concurrency import submit
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
@@ -75,7 +74,7 @@ class PGVectorNeighbors(PostgresStore):
             TimeoutError: the database didn't answer in time.
         """
         refs = keep_storable(refs)
-        return self._to_chunks(fetch_rows(self._engine, self._statement(refs), self.timeout_seconds)) if refs else []
+        return self._to_chunks(fetch_rows(self._engine(), self._statement(refs), self.timeout_seconds)) if refs else []
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`."""
@@ -84,7 +83,7 @@ class PGVectorNeighbors(PostgresStore):
 
     async def _rows(self, refs: Sequence[ChunkRef]) -> list[Row[Any]]:
         if not self.vector_store._is_initialized:
-            await asyncio.wrap_future(submit(self._engine))
+            await asyncio.to_thread(self._engine)
         return await execute_async(self.vector_store._async_engine, self._statement(refs))
 
     def _engine(self) -> Engine:

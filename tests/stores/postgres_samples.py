@@ -67,7 +67,7 @@ def vectors(count: int, dimensions: int, seed: int = 7) -> list[list[float]]:
 @contextmanager
 def statements(index: PostgresIndex) -> Iterator[list[str]]:
     """What goes over the wire for an index."""
-    engine = get_engine(index.server)
+    engine = get_engine(index.server, index.timeout_seconds)
     seen: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:

@@ -51,7 +51,7 @@ def test_a_statement_used_often_is_not_prepared(index: PostgresIndex):
     # Preparing would be a round trip of its own, and a pooler between would lose what is prepared.
     for _ in range(7):
         by_words(index, "ferritin")
-    with get_engine(index.server).connect() as connection:
+    with get_engine(index.server, index.timeout_seconds).connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM pg_prepared_statements").scalar() == 0
 
 
@@ -186,8 +186,8 @@ def test_a_limit_beyond_ef_search_is_reached(database_url: str):
     request = SearchChunks(100, vectors(1, 8, seed=1)[0], None, None)
     assert len(index.search(request)) == 100
     by_hnsw_alone(database_url)
-    get_engine(index.server).dispose()
-    with get_engine(index.server).connect() as connection:
+    get_engine(index.server, index.timeout_seconds).dispose()
+    with get_engine(index.server, index.timeout_seconds).connect() as connection:
         plan = connection.exec_driver_sql(
             "EXPLAIN SELECT id FROM chunks ORDER BY embedding <=> '[1,2,3,4,5,6,7,8]' LIMIT 9"
         ).all()
@@ -231,7 +231,7 @@ def test_three_thousand_dimensions_are_indexed(database_url: str):
     index = PostgresIndex.create(database_url, dimensions=3072)
     index.add(chunks(), vectors(5, 3072), progress=False)
     assert ids(index.search(SearchChunks(1, vectors(5, 3072)[3], None, None))) == ["lab#3"]
-    with get_engine(index.server).connect() as connection:
+    with get_engine(index.server, index.timeout_seconds).connect() as connection:
         made = connection.exec_driver_sql("SELECT indexdef FROM pg_indexes WHERE tablename = 'chunks'").scalars().all()
     assert any("hnsw" in one and "halfvec_cosine_ops" in one for one in made)
 
@@ -239,7 +239,7 @@ def test_three_thousand_dimensions_are_indexed(database_url: str):
 def test_words_are_kept_in_the_row(database_url: str):
     # Out of line, each look at the words of a chunk fetches them anew: 5 to 9 times the time.
     index = PostgresIndex.create(database_url, dimensions=16)
-    with get_engine(index.server).connect() as connection:
+    with get_engine(index.server, index.timeout_seconds).connect() as connection:
         kept = connection.exec_driver_sql(
             "SELECT attstorage::text, attstattarget FROM pg_attribute"
             " WHERE attname = 'ctxassembly_tsv' AND attrelid = 'chunks'::regclass"

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import copy
 import multiprocessing
-import os
 import pickle
 import random
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -102,7 +100,7 @@ def test_a_new_table_is_never_found_half_made(database_url: str, monkeypatch: py
             PostgresIndex.create(database_url, "cut", dimensions=16)
     whole = PostgresIndex.create(database_url, "whole", dimensions=16)
     finished = PostgresIndex.create(database_url, "cut", dimensions=16)
-    with get_engine(finished.server).connect() as connection:
+    with get_engine(finished.server, finished.timeout_seconds).connect() as connection:
         indexes = {
             name: connection.exec_driver_sql("SELECT count(*) FROM pg_indexes WHERE tablename = %s", (name,)).scalar()
             for name in ("whole", "cut")
@@ -225,18 +223,6 @@ def test_two_processes_that_load_lose_no_words(database_url: str):
     assert len(stored) == 2_000 + 2 * 57
 
 
-def test_whoever_waits_for_the_turn_alone_is_next(index: PostgresIndex, database_url: str):
-    """Loaders that share the turn without end don't keep another one from its indexes."""
-    shared = """SELECT pg_try_advisory_xact_lock_shared(hashtext('"public"."chunks"'))"""
-    with ThreadPoolExecutor(1) as thread:
-        with held(database_url, shared):
-            refreshed = thread.submit(index.refresh)
-            while rows_of(database_url, shared) == [(True,)]:
-                assert not refreshed.done()
-        refreshed.result(60)
-    assert rows_of(database_url, shared) == [(True,)]
-
-
 def test_an_idle_client_that_shares_the_turn_is_named(index: PostgresIndex, database_url: str):
     idle = """SELECT pg_try_advisory_xact_lock_shared(hashtext('"public"."chunks"'))"""
     impatient = replace(index, timeout_seconds=0.5)
@@ -305,12 +291,12 @@ def test_eight_threads_ask_for_all_at_once(index: PostgresIndex):
         return names([*found.hits, *index.fetch([ChunkRef("lab", 4)])])
 
     assert together(*[asks] * 8) == [["lab#3", "lab#4"]] * 8
-    assert get_engine(index.server).pool.checkedout() == 0  # type: ignore[attr-defined]
+    assert get_engine(index.server, index.timeout_seconds).pool.checkedout() == 0  # type: ignore[attr-defined]
 
 
 async def test_a_search_that_is_cancelled_leaves_no_broken_connection(index: PostgresIndex, database_url: str):
     request = SearchChunks(5, embed_query("water"), None, None)
-    pool: Any = get_engine(index.server).pool
+    pool: Any = get_engine(index.server, index.timeout_seconds).pool
     with held(database_url, "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"):
         searches = [asyncio.ensure_future(index.asearch(request)) for _ in range(5)]
         while pool.checkedout() < len(searches):  # noqa: ASYNC110
@@ -374,33 +360,3 @@ def test_workers_forked_from_a_process_that_has_asked(index: PostgresIndex):
         worker.join(60)
         assert worker.exitcode == 0
     assert asked_in_a_loop(index) == [["lab#3"]] * 5
-
-
-@pytest.mark.filterwarnings("ignore:This process")
-def test_a_fork_while_another_thread_makes_an_engine(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch):
-    """The child must not wait for a lock whose holder it hasn't."""
-    from ctxassembly.stores.postgres import connection as engines
-
-    inside, go_on = threading.Event(), threading.Event()
-    made = engines.make_engine
-
-    def slow(*given: Any, **options: Any) -> Any:
-        if threading.current_thread().name == "slow":
-            inside.set()
-            go_on.wait(60)
-        return made(*given, **options)
-
-    monkeypatch.setattr(engines, "make_engine", slow)
-    other = index.server._replace(ef_search=77)
-    migrate = threading.Thread(target=get_engine, args=(other,), name="slow")
-    migrate.start()
-    assert inside.wait(60)
-    pid = os.fork()
-    if not pid:
-        signal.alarm(30)
-        with suppress(Exception):
-            os._exit(0 if len(index.fetch([ChunkRef("lab", 0)])) == 1 else 1)
-        os._exit(1)
-    go_on.set()
-    migrate.join(60)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

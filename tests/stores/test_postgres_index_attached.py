@@ -115,7 +115,7 @@ def test_a_second_attach_changes_nothing(engine: PGEngine, database_url: str):
     assert "STORAGE MAIN" in written
     assert "CREATE INDEX CONCURRENTLY" in written
     assert '("document_id", "chunk_index")' in written
-    with get_engine(PostgresIndex.create(database_url, "other").server).connect() as connection:
+    with get_engine(PostgresIndex.create(database_url, "other").server, 10.0).connect() as connection:
         columns = "SELECT count(*) FROM information_schema.columns WHERE table_name = 'documents'"
         before = connection.exec_driver_sql(columns).scalar()
         PostgresIndex.attach(store)

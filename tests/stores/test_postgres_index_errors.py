@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +13,7 @@ import psycopg
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_postgres import Column, PGEngine, PGVectorStore
-from sqlalchemy import Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ProgrammingError
+from sqlalchemy import make_url
 
 from ctxassembly import (
     Chunk,
@@ -29,10 +26,8 @@ from ctxassembly import (
     aretrieve,
     retrieve,
 )
-from ctxassembly.safe_repr import describe_error
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.stores.postgres.connection import fetch_rows, get_engine
-from owners import PATIENCE, wait_until
+from ctxassembly.stores.postgres.connection import get_engine
 from postgres_samples import chunks, embed, embed_query, execute
 
 pytestmark = pytest.mark.direct
@@ -197,59 +192,16 @@ def test_an_error_has_no_statement_and_no_parameters(database_url: str, index: P
             error = error.__cause__
 
 
-def test_an_error_of_any_store_over_sqlalchemy_has_no_statement_in_its_note(database_url: str):
-    engine = create_engine(database_url)
-    with pytest.raises(ProgrammingError) as caught:
-        fetch_rows(lambda: engine, (text("SELECT :secret FROM nowhere"), {"secret": "private"}), 10)
-    assert describe_error(caught.value) == 'UndefinedTable: relation "nowhere" does not exist'
-    engine.dispose()
-
-
-@contextmanager
-def all_taken(engine: Engine, connections: int) -> Iterator[None]:
-    """Nobody else gets a connection of the engine's pool meanwhile."""
-    with ExitStack() as stack:
-        for _ in range(connections):
-            stack.enter_context(engine.connect())
-        yield
-
-
-def said_by(call: Callable[[], object], times: int) -> list[str]:
-    """The messages of the timeouts of calls that begin at the same moment."""
-    ready = threading.Barrier(times)
-
-    def said(_: int) -> str:
-        ready.wait(PATIENCE)
-        with pytest.raises(TimeoutError) as caught:
-            call()
-        return str(caught.value)
-
-    with ThreadPoolExecutor(times) as threads:
-        return list(threads.map(said, range(times)))
-
-
-def test_queries_that_wait_for_a_connection_do_not_blame_the_server(database_url: str):
-    engine = create_engine(database_url, pool_size=1, max_overflow=1)
-    with all_taken(engine, 2):
-        taken: list[Any] = []
-        event.listen(engine, "checkout", lambda *given: taken.append(given))
-        said = said_by(lambda: fetch_rows(lambda: engine, (text("SELECT 1"), {}), 1.0), 6)
-    assert sum("waited for a connection and was not sent" in each for each in said) == 6
-    assert all("pool_size" in each and "fewer" in each and "dropped" not in each for each in said)
-    # Each of those that were late gets a connection in turn, and closes it.
-    wait_until(lambda: len(taken) == 6 and engine.pool.checkedout() == 0)  # type: ignore[attr-defined]
-    with pytest.raises(TimeoutError, match="the statement was given up"):
-        fetch_rows(lambda: engine, (text("SELECT pg_sleep(60)"), {}), 0.2)
-    wait_until(lambda: engine.pool.checkedout() == 0)  # type: ignore[attr-defined]
-    engine.dispose()
-
-
-def test_the_index_says_so_for_all_that_are_asked_at_once(index: PostgresIndex):
-    hurried = replace(index, timeout_seconds=1.5)
-    with all_taken(get_engine(index.server), 15):
-        said = said_by(lambda: hurried.fetch([ChunkRef("lab", 0)]), 200)  # more than there are threads for
-    assert sum("waited for a connection and was not sent" in each for each in said) == 200
-
-
 def test_a_reference_that_no_column_can_hold_finds_nothing(index: PostgresIndex):
     assert index.fetch([ChunkRef("lab", 2**70), ChunkRef("lab\0")]) == []
+
+
+def test_queries_that_wait_for_a_connection_do_not_blame_the_server(index: PostgresIndex):
+    hurried = replace(index, timeout_seconds=0.5)
+    hurried.fetch([ChunkRef("lab", 0)])
+    with ExitStack() as stack:
+        for _ in range(15):
+            stack.enter_context(get_engine(hurried.server, hurried.timeout_seconds).connect())
+        with pytest.raises(TimeoutError, match=r"no connection to Postgres was free in time.* pool_size"):
+            hurried.fetch([ChunkRef("lab", 0)])
+    assert hurried.fetch([ChunkRef("lab", 0)])

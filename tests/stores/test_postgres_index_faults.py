@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,18 +13,14 @@ from typing import Any
 import pytest
 
 from ctxassembly import Chunk, ChunkRef, Hit, RetrievalConfig, Retrieved, StoreError, aretrieve, retrieve
-from ctxassembly.data.requests import SearchChunks
 from ctxassembly.stores.ingest import IngestReport
-from ctxassembly.stores.postgres import PostgresIndex, connection
-from ctxassembly.stores.postgres.connection import get_engine
+from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.ingest import BATCH_SIZE
 from own_server import Server, server_of_ones_own
 from owners import PATIENCE, wait_until
 from postgres_samples import chunks, embed, embed_query
 
 TIMEOUT = 0.4
-GENEROUS = 6.0
-"""Far above what a busy machine adds to the timeout, far below what drivers take by themselves."""
 CONFIG = RetrievalConfig(limit=1, rescue="off")
 
 
@@ -87,11 +82,9 @@ def test_a_frozen_server_costs_its_channel(server: Server, index: PostgresIndex,
     hurried = replace(index, timeout_seconds=TIMEOUT)
     assert ask("wheelchair", CONFIG, index=index, embed=embed_query).hits
     with server.frozen():
-        began = time.perf_counter()
         left = ask("wheelchair", CONFIG, index=hurried, embed=embed_query, channels={"keyword": elsewhere})
         with pytest.raises(StoreError, match=f"no answer from Postgres within {TIMEOUT} s"):
             ask("wheelchair", replace(CONFIG, strategy="keyword"), index=hurried)
-        assert time.perf_counter() - began < 2 * GENEROUS
     assert [hit.chunk.id for hit in left.hits] == ["other"]
     (note,) = (note for note in left.trace.notes if "failed" in note)
     assert note.startswith("vector: failed (TimeoutError: no answer from Postgres within 0.4 s")
@@ -99,32 +92,9 @@ def test_a_frozen_server_costs_its_channel(server: Server, index: PostgresIndex,
     assert asked_by_eight(index) == [["lab#3"]] * 16
 
 
-async def test_cancelled_while_frozen_it_leaves_no_broken_connection(server: Server, index: PostgresIndex):
-    request = SearchChunks(5, embed_query("water"), None, None)
-    pool: Any = get_engine(index.server).pool
-    await index.asearch(request)
-    with server.frozen():
-        searches = [asyncio.ensure_future(index.asearch(request)) for _ in range(4)]
-        await asyncio.sleep(0.3)
-        began = time.perf_counter()
-        for search in searches:
-            search.cancel()
-        await asyncio.gather(*searches, return_exceptions=True)
-        assert time.perf_counter() - began < GENEROUS
-    wait_until(lambda: pool.checkedout() == 0)
-    for _ in range(2):
-        assert all(len(found) == 5 for found in await asyncio.gather(*(index.asearch(request) for _ in range(8))))
-
-
-def test_upkeep_does_not_wait_for_ever_for_a_connection(
-    server: Server, index: PostgresIndex, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(connection, "CONNECT_SECONDS", 2)  # the fewest that a driver takes
-    with server.frozen():
-        began = time.perf_counter()
-        with pytest.raises(StoreError, match="timeout"):
-            index.check()
-        assert time.perf_counter() - began < 2 * GENEROUS
+def test_upkeep_does_not_wait_for_ever_for_a_connection(server: Server, index: PostgresIndex):
+    with server.frozen(), pytest.raises(TimeoutError, match="no answer from Postgres within 1 s"):
+        replace(index, timeout_seconds=1.0).check()
 
 
 ADDER = """
@@ -164,11 +134,3 @@ def test_a_run_that_was_killed_goes_on_where_it_was(server: Server):
     assert texts == [chunk.text for chunk in stored[2 * BATCH_SIZE :]]
     state = index.check(sample=5)
     assert (state.chunks, state.without_vector, state.missing_indexes) == (len(stored), 0, ())
-
-
-def test_the_driver_waits_as_long_as_its_url_says(server: Server, monkeypatch: pytest.MonkeyPatch):
-    given = server.url + "&connect_timeout=77"
-    index = PostgresIndex.create(given, "patient", dimensions=2)
-    assert "connect_timeout=77" in index.server.url
-    monkeypatch.setattr(connection, "CONNECT_SECONDS", "no number")
-    assert index.check().chunks == 0

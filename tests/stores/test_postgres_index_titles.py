@@ -144,7 +144,7 @@ def explain(index: PostgresIndex, text: str) -> str:
     found_statement = index._chunks_statement([ChunkRef("x", named_in=text)])
     assert found_statement is not None
     statement, bound = found_statement
-    with get_engine(index.server).connect() as connection:
+    with get_engine(index.server, index.timeout_seconds).connect() as connection:
         compiled = statement.compile(connection.engine, compile_kwargs={"render_postcompile": True})
         parameters = compiled.construct_params(dict(bound))
         return "\n".join(connection.exec_driver_sql(f"EXPLAIN {compiled}", parameters).scalars())

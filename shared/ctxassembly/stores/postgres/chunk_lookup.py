@@ -83,8 +83,8 @@ class PostgresStore:
     filter: Any = None
     """In the form that the vector store's own search takes."""
     timeout_seconds: float = 10.0
-    """For all of a fetch, the wait for a connection included. A late one raises TimeoutError, whatever the server does;
-    it is cancelled there too, and its connection dropped."""
+    """When a late statement is canceled, with a TimeoutError. A sync store waits for its engine's connection, and for a
+    server that doesn't react, as long as the vector store itself does."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     def __post_init__(self) -> None:

@@ -13,29 +13,23 @@ transaction alone, and sent together with its statement in one round trip:
 psycopg prepares no statement: a pooler would lose it, preparing would be another round trip for the fifth use of each,
 and a plan made for any values doesn't know a rare word from a common one.
 
-A deadline holds whatever the server, the pool and the driver do. A synchronous statement runs in a thread that can't be
-stopped (see `concurrency`), so it is ended from its other end, in three steps:
+A statement of a query has the server's own `statement_timeout`. A server that doesn't keep it, since it is frozen or
+gone, is given up `GRACE_SECONDS` later: the connection is closed, by the thread that waits (`WatchedConnection`).
 
-1. At the deadline the caller continues. The connection never returns to the pool.
-2. The driver asks the server to cancel the statement. psycopg2's `cancel` would stop all threads until the server
-   replies; there the server gets a `statement_timeout` of its own, sent with the statement.
-3. If the thread hasn't ended `GRACE_SECONDS` later, its socket is shut down: it reads the end of the stream.
-
-A statement of `query_rows` is sent again once, in the time that is left, if its connection turns out to be dead, as
-after a restart of the server. One that gets no answer isn't sent again.
+A statement of `query_rows` is sent again once if its connection turns out to be dead, as after a restart of the server.
+One that gets no answer isn't sent again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
-import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import URL, Engine, NullPool, Row, create_engine, event, make_url
@@ -43,7 +37,6 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from ctxassembly.concurrency import DeadlineError, await_with_deadline, submit, wait_with_deadline
 from ctxassembly.errors import ConfigError, CtxAssemblyError, StoreError, missing_extra
 from ctxassembly.safe_repr import describe_error
 from ctxassembly.stores.simple_words import MIN_SIMILARITY
@@ -52,10 +45,17 @@ T = TypeVar("T")
 BoundStatement = tuple[Any, Mapping[str, Any]]
 """A statement and the values of its parameters."""
 
-CONNECT_SECONDS = 10
-"""Connection timeout if the URL sets none. The driver's own 130 s would block a thread of ours for as long."""
 GRACE_SECONDS = 1.0
-"""Time for the server to cancel a statement before its connection is cut."""
+"""Time for the server to end a statement that is late, before its connection is closed."""
+CONNECTING: Mapping[str, Any] = {
+    "prepare_threshold": None,
+    "client_encoding": "UTF8",  # psycopg would take the database's: for SQL_ASCII it reads bytes
+    "keepalives_idle": 30,  # a server whose machine is gone is noticed after a minute, and not after two hours
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+"""Options of each connection but for those that the URL sets."""
 AUTOCOMMIT: Mapping[str, Any] = {"isolation_level": "AUTOCOMMIT"}
 """Options without a transaction: BEGIN and ROLLBACK would be two more round trips."""
 _ASYNCPG_PARAMETERS = ("prepared_statement_cache_size", "prepared_statement_name_func", "async_fallback")
@@ -118,33 +118,72 @@ def server_url(url: Any) -> str:
     return psycopg_url.render_as_string(hide_password=False)
 
 
-_engines: dict[tuple[int, Server], Engine] = {}
+_engines: dict[tuple[int, Server, float], Engine] = {}
 
 
-def get_engine(server: Server) -> Engine:
+def get_engine(server: Server, timeout_seconds: float) -> Engine:
     """Return the engine for `server` in this process. A fork gets its own: processes can't share a connection."""
-    key = (os.getpid(), server)
+    key = (os.getpid(), server, timeout_seconds)
     # Without a lock, since a fork would inherit it locked. If two are made at once, one is dropped before it connects.
-    return _engines.get(key) or _engines.setdefault(key, make_engine(server))
+    return _engines.get(key) or _engines.setdefault(key, _make_engine(server, timeout_seconds))
 
 
-def make_unpooled_engine(server: Server) -> Engine:
-    """Return an engine for connections that are closed after use."""
-    return make_engine(server, poolclass=NullPool)
-
-
-def make_engine(server: Server, **options: Any) -> Engine:
+def _make_engine(server: Server, timeout_seconds: float) -> Engine:
     """Return an engine whose statements bring the settings of a search along."""
-    # Python's texts are Unicode. psycopg would take the database's encoding: for SQL_ASCII it reads bytes.
-    arguments: dict[str, Any] = {"prepare_threshold": None, "client_encoding": "UTF8"}
-    if not ("connect_timeout" in make_url(server.url).query or "PGCONNECT_TIMEOUT" in os.environ):
-        arguments["connect_timeout"] = CONNECT_SECONDS
+    engine = make_unpooled_engine(server, timeout_seconds, pool_timeout=timeout_seconds, poolclass=None)
+    settings, values = settings_statement(server)
+    late = f", set_config('statement_timeout', '{_milliseconds(timeout_seconds)}', true)"
+    event.listen(engine, "do_execute", partial(_execute_with_settings, (settings + late, values)))
+    return engine
+
+
+def make_unpooled_engine(server: Server, timeout_seconds: float, **options: Any) -> Engine:
+    """Return an engine whose connections are closed after use. Connecting has a timeout, from 2 s on, too."""
+    given = {"connect_timeout": math.ceil(timeout_seconds), **CONNECTING}
+    if "PGCONNECT_TIMEOUT" in os.environ:
+        del given["connect_timeout"]
+    for name in make_url(server.url).query:
+        given.pop(name, None)
     try:
-        engine = create_engine(server.url, connect_args=arguments, **options)
+        engine = create_engine(server.url, connect_args=given, **{"poolclass": NullPool, **options})
     except ModuleNotFoundError as error:
         raise missing_extra("PostgresIndex", "postgres") from error
-    event.listen(engine, "do_execute", partial(_execute_with_settings, settings_statement(server)))
+    event.listen(engine, "do_connect", lambda _dialect, _record, cargs, cparams: _connect(*cargs, **cparams))
     return engine
+
+
+def _connect(*given: Any, **named: Any) -> Any:
+    return _connection_class().connect(*given, **named)
+
+
+@lru_cache(maxsize=1)
+def _connection_class() -> Any:
+    from psycopg import Connection
+
+    class WatchedConnection(Connection[Any]):
+        """A connection that calls `on_silence` every tenth of a second while the server doesn't answer."""
+
+        on_silence: Callable[[], None] | None = None
+
+        def wait(self, gen: Any, *given: Any, **named: Any) -> Any:
+            if self.closed:  # given up: psycopg would wait for the end of a pipeline
+                return None
+            return super().wait(_watch(gen, self.on_silence) if self.on_silence else gen, *given, **named)
+
+    return WatchedConnection
+
+
+def _watch(gen: Any, on_silence: Callable[[], None]) -> Generator[Any, Any, Any]:
+    """Do what `gen` does, a generator of psycopg's that yields what it waits for and is sent what is ready."""
+    try:
+        waiting_for = next(gen)
+        while True:
+            ready = yield waiting_for
+            if not ready:
+                on_silence()
+            waiting_for = gen.send(ready)
+    except StopIteration as ended:
+        return ended.value
 
 
 SQL_SETTINGS = "set_config('standard_conforming_strings', 'on', true), set_config('quote_all_identifiers', 'off', true)"
@@ -183,160 +222,69 @@ def query_rows(server: Server, statement: BoundStatement, timeout_seconds: float
 
     Raises:
         StoreError: the database failed.
-        TimeoutError: there was no answer in time.
+        TimeoutError: no connection was free, or there was no answer in time.
     """
-    deadline = time.monotonic() + timeout_seconds
-    get_server_engine = partial(get_engine, server)
-    with translate_errors():
+    engine = get_engine(server, timeout_seconds)
+    with translate_errors(), translate_timeouts(timeout_seconds):
         try:
-            return fetch_rows(get_server_engine, statement, timeout_seconds)
+            return watched_rows(engine, statement, timeout_seconds)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
-        return fetch_rows(get_server_engine, statement, max(deadline - time.monotonic(), 0.001))
+        return watched_rows(engine, statement, timeout_seconds)
 
 
 async def aquery_rows(server: Server, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
-    """Async version of `query_rows`."""
-    deadline = time.monotonic() + timeout_seconds
-    get_server_engine = partial(get_engine, server)
-    with translate_errors():
+    """Async version of `query_rows`, in a thread."""
+    return await asyncio.to_thread(query_rows, server, statement, timeout_seconds)
+
+
+def watched_rows(engine: Engine, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
+    """Return the rows of a statement, on an engine of ours. A connection that gets no answer is closed."""
+    with engine.connect() as connection:
+        driver: Any = connection.execution_options(**AUTOCOMMIT).connection.driver_connection
+        deadline = time.monotonic() + timeout_seconds + GRACE_SECONDS
+
+        def give_up() -> None:
+            if time.monotonic() > deadline:
+                driver.close()
+                raise TimeoutError(no_answer(timeout_seconds))
+
+        driver.on_silence = give_up
         try:
-            return await afetch_rows(get_server_engine, statement, timeout_seconds)
-        except DBAPIError as error:
-            if not error.connection_invalidated:
-                raise
-        return await afetch_rows(get_server_engine, statement, max(deadline - time.monotonic(), 0.001))
-
-
-def fetch_rows(get_engine: Callable[[], Engine], statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
-    """Fetch the rows of a statement in one round trip, on a connection of the engine that `get_engine` gives.
-
-    The deadline covers `get_engine`, the connection and the answer.
-
-    Raises:
-        TimeoutError: there was no answer in time.
-    """
-    with _run_with_deadline(_Fetch(get_engine, statement, timeout_seconds)) as future:
-        return wait_with_deadline(timeout_seconds, future)
-
-
-async def afetch_rows(
-    get_engine: Callable[[], Engine], statement: BoundStatement, timeout_seconds: float
-) -> list[Row[Any]]:
-    """Async version of `fetch_rows`."""
-    with _run_with_deadline(_Fetch(get_engine, statement, timeout_seconds)) as future:
-        return await await_with_deadline(timeout_seconds, future)
-
-
-async def await_rows(rows: Awaitable[T] | Future[T], timeout_seconds: float) -> T:
-    """Await `rows`, which are fetched on this event loop or, as a future, on another one.
-
-    If late, the fetch is cancelled, and the driver notifies the server in the background.
-
-    Raises:
-        TimeoutError: there was no answer in time.
-    """
-    try:
-        return await await_with_deadline(timeout_seconds, rows)
-    except DeadlineError as error:
-        raise TimeoutError(_timeout_message(timeout_seconds)) from error
-
-
-def wait_for_rows(rows: Future[T], timeout_seconds: float) -> T:
-    """Do the same as `await_rows` from a thread that waits for an event loop in another thread."""
-    try:
-        return wait_with_deadline(timeout_seconds, rows)
-    except DeadlineError as error:
-        raise TimeoutError(_timeout_message(timeout_seconds)) from error
-
-
-async def execute_async(engine: AsyncEngine, statement: BoundStatement) -> list[Row[Any]]:
-    """Fetch the rows of a statement in one round trip. `await_rows` and `wait_for_rows` give it a deadline."""
-    async with engine.connect() as connection:
-        return list((await (await connection.execution_options(**AUTOCOMMIT)).execute(*statement)).all())
-
-
-class _Fetch:
-    """A statement under way, which another thread may give up at any moment."""
-
-    def __init__(self, get_engine: Callable[[], Engine], statement: BoundStatement, timeout_seconds: float) -> None:
-        self._get_engine, self._statement, self.timeout_seconds = get_engine, statement, timeout_seconds
-        self._lock = threading.Lock()
-        self._ended = threading.Event()
-        self._is_late = False
-        self._driver_connection: Any = None
-        self._has_connection = False
-
-    def fetch(self) -> list[Row[Any]]:
-        try:
-            pooled = self._get_engine().connect()
-        except PoolTimeoutError as error:
-            raise TimeoutError(self.timeout_message()) from error
-        self._has_connection = True
-        with pooled as connection:
-            connection.execution_options(**AUTOCOMMIT)
-            if connection.dialect.driver == "psycopg2":
-                hook = _server_timeout_hook(self.timeout_seconds)
-                event.listen(connection, "before_cursor_execute", hook, retval=True)
-            with self._lock:
-                if self._is_late:
-                    connection.invalidate()  # its pool may be gone, which would leave it open
-                    raise TimeoutError(self.timeout_message())
-                self._driver_connection = connection.connection.driver_connection
-            try:
-                return list(connection.execute(*self._statement).all())
-            finally:
-                with self._lock:
-                    self._driver_connection = None
-                    if self._is_late:  # a cancellation still under way must hit no other statement
-                        connection.invalidate()
-                self._ended.set()
-
-    def timeout_message(self) -> str:
-        """Return the message for a statement that is late."""
-        if self._has_connection:
-            return _timeout_message(self.timeout_seconds)
-        return (
-            f"no answer from Postgres within {self.timeout_seconds:g} s; the statement was given up while it waited "
-            "for a connection and was not sent. If all connections of the pool are in use, run fewer queries at once, "
-            "raise timeout_seconds, or raise pool_size if the engine is your own"
-        )
-
-    def cancel(self) -> None:
-        with self._lock:
-            self._is_late = True
-            if self._driver_connection is not None:
-                submit(partial(self._cancel_on_server, self._driver_connection))
-
-    def _cancel_on_server(self, driver: Any) -> None:
-        """Have the server cancel; if the thread doesn't end, shut its socket."""
-        try:
-            if hasattr(driver, "cancel_safe") and _can_cancel():
-                driver.cancel_safe(timeout=GRACE_SECONDS)
+            return list(connection.execute(*statement).all())
+        except TimeoutError:
+            connection.invalidate()
+            raise
         finally:
-            if not self._ended.wait(GRACE_SECONDS):
-                with self._lock:
-                    if self._driver_connection is not None and hasattr(driver, "fileno"):
-                        shut_socket(driver.fileno())
+            driver.on_silence = None
 
 
-@contextmanager
-def _run_with_deadline(fetch: _Fetch) -> Iterator[Future[list[Row[Any]]]]:
-    """Start `fetch`, and give it up if it isn't done at the end of the context."""
-    future = submit(fetch.fetch)
-    try:
-        yield future
-    except DeadlineError as error:
-        raise TimeoutError(fetch.timeout_message()) from error
-    finally:
-        if future.cancelled() or not future.done():
-            fetch.cancel()
+def fetch_rows(engine: Engine, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
+    """Return the rows of a statement on a vector store's own engine, in one round trip. The server keeps the deadline.
+
+    Raises:
+        TimeoutError: no connection was free, or the server didn't answer in time.
+    """
+    with translate_timeouts(timeout_seconds), engine.connect() as connection:
+        connection.execution_options(**AUTOCOMMIT)
+        driver: Any = connection.connection.driver_connection
+        if connection.dialect.driver == "psycopg2":  # its cancel would stop all threads until the server replies
+            event.listen(connection, "before_cursor_execute", _server_timeout_hook(timeout_seconds), retval=True)
+            return list(connection.execute(*statement).all())
+        timer = threading.Timer(timeout_seconds, driver.cancel_safe)
+        timer.daemon = True
+        timer.start()
+        try:
+            return list(connection.execute(*statement).all())
+        finally:
+            timer.cancel()
+            timer.join()  # a cancel under way must hit no other statement
 
 
 def _server_timeout_hook(timeout_seconds: float) -> Callable[..., tuple[str, Any]]:
-    """Return a hook that sets the server's own deadline, shortly after ours, in the statement's round trip."""
-    milliseconds = min(math.ceil(timeout_seconds * 1000) + 100, 2**31 - 1)
+    """Return a hook that sets the server's own deadline in the statement's round trip."""
+    milliseconds = _milliseconds(timeout_seconds)
     # A stricter setting stays. The setting lasts for the transaction, which these statements make together.
     deadline = (
         f"SELECT set_config('statement_timeout', '{milliseconds}', true)"
@@ -346,23 +294,58 @@ def _server_timeout_hook(timeout_seconds: float) -> Callable[..., tuple[str, Any
     return lambda _connection, _cursor, statement, parameters, *_: (deadline + statement, parameters)
 
 
-def _can_cancel() -> bool:
-    """Return True if psycopg's libpq can cancel without stopping all threads, which it can from version 17."""
-    from psycopg import capabilities
+async def await_rows(rows: Awaitable[T], timeout_seconds: float) -> T:
+    """Await `rows`. If late they are cancelled; that the driver then tells the server isn't waited for.
 
-    return capabilities.has_cancel_safe()
+    Raises:
+        TimeoutError: no connection was free, or there was no answer in time.
+    """
+    task = asyncio.ensure_future(rows)
+    try:
+        with translate_timeouts(timeout_seconds):
+            await asyncio.wait([task], timeout=timeout_seconds)
+            if task.done():
+                return task.result()
+    finally:
+        task.cancel()
+    raise TimeoutError(no_answer(timeout_seconds))
 
 
-def shut_socket(descriptor: int) -> None:
-    """Shut a socket down, so that its reader finds the end of the stream: closing it would not wake the reader."""
-    with socket.socket(fileno=os.dup(descriptor)) as connection:
-        connection.shutdown(socket.SHUT_RDWR)
+async def execute_async(engine: AsyncEngine, statement: BoundStatement) -> list[Row[Any]]:
+    """Fetch the rows of a statement in one round trip. `await_rows` gives it a deadline."""
+    async with engine.connect() as connection:
+        return list((await (await connection.execution_options(**AUTOCOMMIT)).execute(*statement)).all())
 
 
-def _timeout_message(timeout_seconds: float) -> str:
-    return (
-        f"no answer from Postgres within {timeout_seconds:g} s; the statement was given up and its connection dropped"
-    )
+def no_answer(timeout_seconds: float) -> str:
+    """Return the message for a server that doesn't answer in time."""
+    return f"no answer from Postgres within {timeout_seconds:g} s; the statement was given up"
+
+
+def _milliseconds(seconds: float) -> int:
+    return min(math.ceil(seconds * 1000), 2**31 - 1)
+
+
+@contextmanager
+def translate_timeouts(timeout_seconds: float) -> Iterator[None]:
+    """Raise what the pool, the server or the driver says of a deadline as a TimeoutError."""
+    try:
+        yield
+    except PoolTimeoutError as error:
+        raise TimeoutError(
+            "no connection to Postgres was free in time, and the statement was not sent: run fewer queries at once, "
+            "raise timeout_seconds, or raise pool_size if the engine is your own"
+        ) from error
+    except DBAPIError as error:
+        driver = driver_error(error)
+        state = getattr(driver, "sqlstate", None) or getattr(driver, "pgcode", None)
+        if state == _CANCELED or type(driver).__name__ == "ConnectionTimeout":
+            raise TimeoutError(no_answer(timeout_seconds)) from driver
+        raise
+
+
+_CANCELED = "57014"
+"""SQLSTATE of a statement that was canceled."""
 
 
 def driver_error(error: BaseException) -> BaseException:

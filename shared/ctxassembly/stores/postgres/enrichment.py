@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -57,8 +58,8 @@ def add_note_columns(server: Server, table: IndexedTable, fields: schema.WordFie
             if not info.is_owned:
                 allowed = "one whose table this user owns; its owner calls with_enrichment() once"
                 raise ConfigError("index", allowed, table.full_name)
-            with work.hold_turn(table.full_name):
-                work.execute(table.full_name, tuple(missing_steps(whole, info, fields)))
+            steps = tuple(missing_steps(whole, info, fields))
+            work.hold_turn(table.full_name, partial(work.execute, table.full_name, steps))
     return whole
 
 

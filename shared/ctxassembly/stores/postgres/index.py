@@ -60,10 +60,10 @@ class PostgresIndex:
     fields: WordFields
     _: KW_ONLY
     timeout_seconds: float = 10.0
-    """Deadline of each statement of a query, including the wait for a connection. A late statement raises TimeoutError,
-    whatever the server does; it is also cancelled on the server, and its connection is dropped. `create`, `attach`,
-    `add`, `refresh`, `check` and enrichment continue as long as the server works for them. They raise TimeoutError if
-    it doesn't answer for so long, or if a client holds a lock for so long; the message names it."""
+    """The `statement_timeout` of a query. A server that doesn't keep it is given up a second later. The wait for a
+    connection of the pool, and connecting (2 s at least), have the same limit each. `create`, `attach`, `add`,
+    `refresh`, `check` and enrichment continue as long as the server works for them. They raise TimeoutError if it
+    doesn't answer, or if a client holds a lock that has been idle for so long; the message names it."""
     filters: tuple[Any, ...] | None = None
     """The conditions on neighbors, and on hits in addition to the filter of their request. None: the caller's filter is
     unknown. See `with_filter`."""

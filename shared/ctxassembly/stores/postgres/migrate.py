@@ -195,9 +195,8 @@ def attach_table(
         if not info.is_owned:
             allowed = "one whose table this user owns; attach(..., dry_run=True) prints what its owner has to run"
             raise ConfigError("vectorstore", allowed, table.full_name)
-        with work.hold_turn(table.full_name):
-            # Another process may have done it while this one waited.
-            work.execute(table.full_name, make_plan()[-1].steps)
+        # Another process may have done it while this one waited.
+        work.hold_turn(table.full_name, lambda: work.execute(table.full_name, make_plan()[-1].steps))
         info, complete, _ = make_plan()
     if not complete.has_trigrams:
         _warn_no_trigrams()
