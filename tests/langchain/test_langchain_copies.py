@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from langchain_classic.retrievers import EnsembleRetriever, MergerRetriever
 from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
@@ -24,12 +22,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSee
 def lines(name: str, count: int = 12) -> str:
     """Sentences of which no two are alike."""
     return " ".join(f"Rule {name}{n} says that the {WORDS[n % len(WORDS)]} is kept by guard {n}." for n in range(count))
-
-
-def stored(texts: dict[str, str], **metadata: object) -> InMemoryVectorStore:
-    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
-    store.add_documents([Document(text, id=each, metadata=metadata) for each, text in texts.items()])
-    return store
 
 
 def assembled(documents: Sequence[Document], **more: object) -> Context:
@@ -90,57 +82,3 @@ def test_what_stands_beside_pieces_of_a_chunk_is_joined_by_its_text_alone(overla
     # The second piece is not the end of its chunk, so the next chunk doesn't go on there.
     joined = [[piece.candidate.chunk.id for piece in passage.pieces] for passage in context.passages]
     assert not any("A2" in ids and len(ids) > 1 for ids in joined)
-
-
-@pytest.mark.filterwarnings("ignore::ctxassembly.errors.NothingToJoinWarning")  # an ordinary index, without numbers
-@pytest.mark.parametrize("kind", ["ensemble", "merger"])
-@pytest.mark.parametrize("described", [True, False])
-def test_two_stores_that_count_their_ids_from_0_lose_nothing(kind: str, described: bool) -> None:
-    texts = {
-        "lease": {"0": "The notice period is three months.", "1": "Rent is paid in advance."},
-        "gym": {"0": "Membership ends after one month.", "1": "Towels are free."},
-    }
-    stores: list[BaseRetriever] = [
-        stored(each, **({"document_id": name, "source": f"{name}.txt"} if described else {})).as_retriever()
-        for name, each in texts.items()
-    ]
-    both: BaseRetriever = (
-        EnsembleRetriever(retrievers=stores) if kind == "ensemble" else MergerRetriever(retrievers=stores)
-    )
-    found = both.invoke("How long is the notice?")
-    assert len(found) == 4
-    context = assembled(found)
-    for each in texts.values():
-        for text in each.values():
-            assert text in context.text
-    assert sorted(each for citation in context.citations for each in citation.chunk_ids) == ["0", "0", "1", "1"]
-    assert len(context.citations) == (2 if described else 4)
-    notes = [note for note in context.trace.notes if "its id is another text's" in note]
-    assert len(notes) == 2
-
-
-def test_the_same_text_from_two_stores_stands_once_whatever_its_id() -> None:
-    stores = [stored({each: "The notice period is three months."}, document_id=each) for each in ("0", "1")]
-    found = MergerRetriever(retrievers=[store.as_retriever() for store in stores]).invoke("notice")
-    context = assembled(found)
-    assert context.text.count("three months") == 1
-    assert [each.outcome for each in context.trace.decisions] == ["kept", "duplicate"]
-
-
-@pytest.mark.filterwarnings("ignore::ctxassembly.errors.NothingToJoinWarning")  # an ordinary index, without numbers
-def test_a_hash_of_the_whole_file_makes_no_chunk_a_copy() -> None:
-    texts = {str(n): f"Clause {n} of the lease is about the {WORDS[n]}." for n in range(3)}
-    found = stored(texts, source="lease.txt", content_hash="d41d8cd98f").similarity_search("clause", k=3)
-    context = assembled(found)
-    for text in texts.values():
-        assert text in context.text
-    assert "dedup: 2 chunks have the content hash of another text, compared by the texts alone" in context.trace.notes
-
-
-def test_scores_are_those_of_the_text_that_is_cited() -> None:
-    found = [
-        Document("Three months.", id="0", metadata={"document_id": "lease", "score": 0.9}),
-        Document("One month.", id="0", metadata={"document_id": "gym", "score": 0.4}),
-    ]
-    blocks = ContextAssembler().compress_documents(found, "How long?")
-    assert [each.metadata["scores"] for each in blocks] == [{"0": 0.9}, {"0": 0.4}]

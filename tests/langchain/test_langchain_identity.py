@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import operator
 import uuid
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
@@ -27,10 +26,8 @@ from chain_samples import following
 from ctxassembly import (
     AssemblyConfig,
     Chunk,
-    ChunkRef,
     Context,
     MemoryIndex,
-    MemoryStore,
     NothingToJoinWarning,
     RetrievalConfig,
     resolve,
@@ -81,11 +78,6 @@ def labels_of(context: Context, *texts: str) -> list[list[str]]:
     return [
         [block.citation.label for block in context.blocks if block.citation and text in block.text] for text in texts
     ]
-
-
-def test_the_ids_clash() -> None:
-    assert [each.id for each in NORTH] == [each.id for each in SOUTH]
-    assert NORTH[0].id == "handbook.pdf#0"
 
 
 @pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
@@ -199,19 +191,6 @@ STORES = [
 
 @UNFILTERED
 @pytest.mark.parametrize(("make", "written"), STORES)
-async def test_a_store_over_another_collection_gives_no_neighbors_and_says_so(make: Any, written: Any) -> None:
-    assembler = ContextAssembler(store=VectorStoreNeighbors(make(written(NORTH))), neighbors="unfiltered")
-    hit = written(SOUTH)[2]
-    with pytest.warns(NothingToJoinWarning, match=NOT_HELD) as seen:
-        blocks = [*assembler.invoke([hit]), *assembler.invoke([hit]), *(await assembler.ainvoke([hit]))]
-    assert len(seen) == 1
-    assert len(str(seen[0].message).partition(": ")[0]) <= 160
-    assert not any("north" in each.page_content for each in blocks)
-    assert all(SOUTH[2].page_content in each.page_content for each in blocks)
-
-
-@UNFILTERED
-@pytest.mark.parametrize(("make", "written"), STORES)
 def test_of_two_collections_only_the_hits_of_the_store_get_neighbors(make: Any, written: Any) -> None:
     assembler = ContextAssembler(store=VectorStoreNeighbors(make(written(NORTH))), neighbors="unfiltered")
     with pytest.warns(NothingToJoinWarning, match="doesn't contain 1 of 2 retrieved chunks"):
@@ -255,14 +234,6 @@ def test_a_middleware_with_the_store_of_one_tool_joins_nothing_to_the_finds_of_t
     assert [each.page_content in context.text for each in SOUTH] == [False, False, True, False, False]
 
 
-@UNFILTERED
-def test_the_usual_chain_is_not_warned() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = ContextAssemblyRetriever.from_vectorstore(index(*NORTH), hits=2, config=OPEN).invoke("ember")
-    assert found
-
-
 def chunks(documents: Sequence[Document]) -> list[Chunk]:
     return [Chunk(str(d.id), "handbook.pdf", d.page_content, at, metadata=d.metadata) for at, d in enumerate(documents)]
 
@@ -276,39 +247,6 @@ def test_an_index_that_searches_one_collection_and_reads_another_joins_nothing()
     with pytest.warns(NothingToJoinWarning, match=NOT_HELD):
         context = retriever.context("ember rule of south")
     assert "north" not in context.text
-
-
-class Fetching:
-    """A store of a user's own."""
-
-    def __init__(self, held: Sequence[Chunk]) -> None:
-        self.fetch = MemoryStore(held).fetch
-
-
-class Awaiting:
-    """The same, for awaited calls alone."""
-
-    def __init__(self, held: Sequence[Chunk]) -> None:
-        self._held = MemoryStore(held)
-
-    async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        return self._held.fetch(refs)
-
-
-@UNFILTERED
-@pytest.mark.parametrize("kind", [Fetching, Awaiting])
-def test_a_store_of_ones_own_over_another_collection_gives_no_neighbors(kind: Any) -> None:
-    retriever = ContextAssemblyRetriever(
-        retriever=one(*SOUTH), assembler=ContextAssembler(store=kind(chunks(NORTH)), neighbors="unfiltered")
-    )
-    with pytest.warns(NothingToJoinWarning, match=NOT_HELD) as seen:
-        read = [
-            asyncio.run(retriever.ainvoke("ember")) if kind is Awaiting else retriever.invoke("ember") for _ in "ab"
-        ]
-    assert len(seen) == 1
-    for found in read:
-        assert SOUTH[2].page_content in found[0].page_content
-        assert not any("north" in each.page_content for each in found)
 
 
 @pytest.fixture

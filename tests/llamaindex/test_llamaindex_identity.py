@@ -20,11 +20,8 @@ from sqlalchemy import NullPool, make_url
 
 from ctxassembly import (
     AssemblyConfig,
-    Chunk,
-    ChunkRef,
     Conversation,
     Labels,
-    MemoryStore,
     NothingToJoinWarning,
     resolve,
 )
@@ -58,25 +55,6 @@ TEXTS = [node.get_content(MetadataMode.NONE) for node in (*NORTH, *SOUTH)]
 
 def over(nodes: Sequence[TextNode], **more: Any) -> ContextAssemblyPostprocessor:
     return ContextAssemblyPostprocessor(docstore=index_of(nodes).docstore, neighbors="unfiltered", **more)
-
-
-def test_a_docstore_of_another_index_gives_no_neighbors_and_says_so_once() -> None:
-    assert [node.node_id for node in NORTH] == [node.node_id for node in SOUTH]
-    postprocessor = over(NORTH)
-    with pytest.warns(NothingToJoinWarning, match="The store doesn't contain 1 of 1 retrieved chunk") as seen:
-        context = postprocessor.context(scored(SOUTH[2]))
-    postprocessor.context(scored(SOUTH[2]))  # a second warning would be an error
-    assert len(seen) == 1
-    assert [text in context.text for text in TEXTS] == [False] * 5 + [at == 2 for at in range(5)]
-
-
-def test_nodes_of_two_indexes_are_of_two_documents() -> None:
-    with pytest.warns(NothingToJoinWarning, match="doesn't contain 1 of 2 retrieved chunks"):
-        context = over(NORTH).context(scored(SOUTH[1], NORTH[2]))
-    assert [text in context.text for text in TEXTS] == [False, True, True, True, False] + [at == 1 for at in range(5)]
-    assert len(context.citations) == 2
-    for passage in context.passages:
-        assert not ("north" in passage.text and "south" in passage.text)
 
 
 def test_a_node_whose_text_is_its_window_keeps_its_neighbors() -> None:
@@ -139,20 +117,6 @@ def test_a_docstore_beside_another_index_gives_no_neighbors(made: Any, how: str)
     docstore.add_documents(made("north"))
     postprocessor = ContextAssemblyPostprocessor(docstore=docstore, neighbors="unfiltered")
     assert read_once(postprocessor, made("south")[2], how) == ALONE
-
-
-class Fetching:
-    """A store of a user's own, over the other collection."""
-
-    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        texts = enumerate(TEXTS[:5])
-        return MemoryStore([Chunk(NORTH[at].node_id, "handbook.pdf", text, at) for at, text in texts]).fetch(refs)
-
-
-@pytest.mark.parametrize("how", ["sync", "async"])
-def test_a_store_of_ones_own_over_another_collection_gives_no_neighbors(how: str) -> None:
-    postprocessor = ContextAssemblyPostprocessor(store=Fetching(), neighbors="unfiltered")
-    assert read_once(postprocessor, SOUTH[2], how) == ALONE
 
 
 @pytest.mark.parametrize("made", HANDBOOKS)

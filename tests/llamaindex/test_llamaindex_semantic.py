@@ -1,14 +1,10 @@
 """`embeddings=` of the LlamaIndex adapter, and the embeddings that nodes bring along."""
 
-from typing import Any
-
-import pytest
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.schema import NodeWithScore, TextNode
 from pydantic import PrivateAttr
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 SEMANTIC = AssemblyConfig(dedup="semantic")
@@ -44,17 +40,6 @@ def ids(found: list[NodeWithScore]) -> list[str]:
     return [each.node.metadata["citation"]["best_chunk_id"] for each in found]
 
 
-async def test_an_embedding_model_collapses_what_means_the_same_sync_and_async() -> None:
-    model = AboutDrinking()
-    postprocessor = ContextAssemblyPostprocessor(config=SEMANTIC, embeddings=model)
-    found = postprocessor.postprocess_nodes(nodes())
-    assert ids(found) == ["water", "park"]
-    (dropped,) = [each for each in found[0].node.metadata["trace"]["decisions"] if each["outcome"] == "duplicate"]
-    assert (dropped["chunk_id"], dropped["reason"], dropped["because_of"]) == ("drink", "semantic duplicate", "water")
-    assert ids(await postprocessor.apostprocess_nodes(nodes())) == ["water", "park"]
-    assert model._asked == [*TEXTS.values()] * 2
-
-
 def test_nodes_with_embeddings_need_no_model() -> None:
     postprocessor = ContextAssemblyPostprocessor(config=SEMANTIC)
     assert ids(postprocessor.postprocess_nodes(nodes(embedded=True))) == ["water", "park"]
@@ -64,22 +49,6 @@ def test_nodes_with_embeddings_are_not_embedded_again() -> None:
     model = AboutDrinking()
     ContextAssemblyPostprocessor(config=SEMANTIC, embeddings=model).postprocess_nodes(nodes(embedded=True))
     assert model._asked == []
-
-
-def test_neither_is_an_error_that_names_both() -> None:
-    with pytest.raises(ConfigError, match="needs embeddings or hits with vectors"):
-        ContextAssemblyPostprocessor(config=SEMANTIC).postprocess_nodes(nodes())
-
-
-@pytest.mark.parametrize("embeddings", [lambda texts: [meaning(text) for text in texts]])
-def test_a_function_can_embed(embeddings: Any) -> None:
-    postprocessor = ContextAssemblyPostprocessor(config=SEMANTIC, embeddings=embeddings)
-    assert ids(postprocessor.postprocess_nodes(nodes())) == ["water", "park"]
-
-
-def test_what_can_not_embed_is_an_error_at_construction() -> None:
-    with pytest.raises(ConfigError, match="embeddings must be a LlamaIndex embedding model"):
-        ContextAssemblyPostprocessor(embeddings="all-MiniLM-L6-v2")
 
 
 def test_the_model_is_left_out_of_json() -> None:
