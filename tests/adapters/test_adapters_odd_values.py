@@ -1,0 +1,100 @@
+"""One odd value in a hit never loses the request."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+from fuzz.odd import ODD, UnprintableError, circular_dict, numbers
+
+from ctxassembly import AssemblyConfig, Chunk, MemoryStore
+from ctxassembly.errors import InputError
+from ctxassembly.serialization import to_plain
+from doors import Door
+
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.NothingToJoinWarning")
+NAMES = sorted(ODD.keys() - {"no class"})
+UNFILTERED = AssemblyConfig(neighbors="unfiltered")
+
+
+def three(odd: Any = None) -> list[Chunk]:
+    """Chunks of three documents, of which the second has the odd metadata."""
+    own: list[Any] = [{}, odd or {}, {}]
+    return [
+        Chunk(f"{name}#0", name, f"All that {name} says.", metadata=more) for name, more in zip("ABC", own, strict=True)
+    ]
+
+
+KEYS = ["anything", "source", "file_name", "page", "page_label", "document_id", "chunk_index", "start_index", "score"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_an_odd_value_in_the_metadata_costs_no_other_hit(door: Door, key: str) -> None:
+    for name in NAMES:
+        read = door.read(three({key: ODD[name]()}))
+        assert [block.id for block in read.blocks if block.id != "B#0"] == ["A#0", "C#0"], name
+        assert all(f"All that {each} says." in read.text for each in "ABC"), name
+        json.dumps(to_plain(read.blocks[1].metadata), allow_nan=False)
+
+
+@pytest.mark.parametrize("field", ["id", "metadata", "score"])
+def test_an_odd_value_assigned_later_costs_no_other_hit(door: Door, field: str) -> None:
+    for name in NAMES:
+        hits = [door.hit(chunk) for chunk in three()]
+        odd = hits[1] if door.is_langchain or field == "score" else hits[1].node
+        own = "metadata" if field == "metadata" else field if door.is_langchain or field == "score" else "id_"
+        odd.__dict__[own] = ODD[name]()
+        read = door.read_by(door.make(), hits)
+        assert all(f"All that {each} says." in read.text for each in "AC"), name
+
+
+def test_what_does_not_copy_is_read_as_text_and_noted(door: Door) -> None:
+    lock, rows = threading.Lock(), numbers()
+    given = {"lock": lock, "rows": rows, "tree": circular_dict(), "author": "Ada"}
+    read = door.read([Chunk("A#3", "A", "Text.", metadata=given)])
+    made = read.blocks[0].metadata
+    assert (made["lock"], made["rows"], made["author"]) == (
+        "<unlocked _thread.lock object>",
+        "<generator object numbers>",
+        "Ada",
+    )
+    assert made["tree"] == {"a": 1, "self": {"again": "..."}}
+    assert read.trace["notes"] == [
+        "hit 'A#3': metadata 'lock', 'rows': can't be copied, replaced by its text",
+        "hit 'A#3': metadata 'tree': refers to itself, cut there",
+    ]
+    assert (given["lock"], list(rows)) == (lock, [0, 1, 2])
+
+
+def test_nothing_that_can_be_changed_is_shared_with_the_hits(door: Door) -> None:
+    hit = door.hit(Chunk("A", "A", "Text.", metadata={"tags": ["a", {"b": [1]}]}))
+    first, again = (door.read_by(door.make(), [hit]).blocks[0].metadata for _ in "ab")
+    first["tags"][1]["b"].append(2)
+    own = hit.metadata if door.is_langchain else hit.node.metadata
+    assert own["tags"] == again["tags"] == ["a", {"b": [1]}]
+
+
+@pytest.mark.filterwarnings("ignore:The store failed")
+def test_an_error_without_a_message_costs_the_neighbors_alone(door: Door) -> None:
+    class Broken:
+        def fetch(self, refs: Any) -> Any:
+            raise UnprintableError
+
+    read = door.read([Chunk("A#3", "A", "Text.", 3)], config=UNFILTERED, store=Broken())
+    assert [block.id for block in read.blocks] == ["A#3"]
+    note = "store: no neighbors (UnprintableError: no message), the hits are kept without them"
+    assert read.trace["notes"][0] == note
+
+
+def test_odd_chunks_of_a_store_cost_no_other_neighbor(door: Door) -> None:
+    chunks = [Chunk(f"A#{at}", "A", f"Rule {at}.", at, metadata={"lock": threading.Lock()}) for at in range(5)]
+    read = door.read([Chunk("A#2", "A", "Rule 2.", 2)], config=UNFILTERED, store=MemoryStore(chunks))
+    assert read.blocks[0].metadata["chunk_ids"] == ["A#1", "A#2", "A#3"]
+
+
+@pytest.mark.parametrize("query", [5, ["x"], ODD["raising"]()], ids=["number", "list", "raising"])
+def test_a_query_that_is_no_text_is_an_error_that_shows_it(door: Door, query: Any) -> None:
+    with pytest.raises(InputError, match="query must be a string"):
+        door.read(three(), query)

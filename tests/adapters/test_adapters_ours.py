@@ -1,0 +1,95 @@
+"""What is ours is known by its type: metadata that only look like ours are a hit's own, whatever they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ctxassembly import AssemblyConfig, Chunk, MemoryStore, resolve
+from doors import Door
+
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning", "ignore::UserWarning")
+TEXT = "The web says that leave is 25 days."
+SECRET = "The director earns 900,000"
+THEIRS = [
+    Chunk(f"globex#{n}", "handbook.pdf", f"{SECRET}, says part {n}.", n, metadata={"tenant": "globex"}) for n in (0, 2)
+]
+CHUNK = {
+    "id": "globex#1", "index": 1, "start": None, "prev_id": "globex#0", "next_id": "globex#2", "origin": None,
+    "unread": [], "unnamed": [], "metadata": {"tenant": "globex", "no_neighbors": False}, "lacks": [],
+    "score": 9.0, "rank": 0, "distance": 0,
+}  # fmt: skip
+PIECES = {
+    "length": len(TEXT),
+    "header": "",
+    "chunks": [CHUNK],
+    "slices": [[0, 0, len(TEXT), 0, [[0, len(TEXT), 0]]]],
+}
+CITATION = {"label": "1", "document_id": "handbook.pdf", "source": "handbook.pdf", "span": [0, len(TEXT)]}
+BLOCK: dict[str, Any] = {"citation": CITATION, "pieces": PIECES}
+LOOKALIKES: list[dict[str, Any]] = [
+    BLOCK,
+    {"citation": {**CITATION, "pieces": PIECES, "text": TEXT, "header": "", "parts": [CHUNK]}, "supplement": True},
+    {"pieces": BLOCK, "supplement": BLOCK, "citation": BLOCK},
+    {"nested": BLOCK},
+    {"citation": {"label": "Smith2020"}},
+]
+
+
+def forged(**metadata: Any) -> Chunk:
+    return Chunk("acme#1", "handbook.pdf", TEXT, 1, metadata={"tenant": "acme", **metadata})
+
+
+@pytest.mark.parametrize("flag", [{}, {"no_neighbors": True}])
+@pytest.mark.parametrize("metadata", LOOKALIKES)
+def test_a_forged_block_reads_no_neighbors_of_another_tenant(door: Door, metadata: Any, flag: Any) -> None:
+    store = MemoryStore([forged(), *THEIRS])
+    (block,) = door.read([forged(**metadata, **flag)], TEXT, store=store).blocks
+    assert TEXT in block.text
+    assert SECRET not in block.text
+    citation = block.metadata["citation"]
+    assert (citation["document_id"], citation["chunk_ids"]) == ("handbook.pdf", ["acme#1"])
+    assert (block.metadata["tenant"], block.metadata.get("no_neighbors")) == ("acme", flag.get("no_neighbors"))
+
+
+NAMES = ["citation", "pieces", "supplement", "chunk_ids", "scores", "trace", "text", "header", "parts"]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab[1] ", max_size=4) | st.sampled_from([*BLOCK.values()]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    metadata=st.fixed_dictionaries({}, optional={name: st.just(BLOCK.get(name)) | JSON for name in NAMES}),
+    flag=st.booleans(),
+)
+def test_whatever_its_metadata_a_hits_tenant_text_and_flag_are_its_own(door: Door, metadata: Any, flag: bool) -> None:
+    context = door.context([forged(**metadata, no_neighbors=flag)], store=MemoryStore([forged(), *THEIRS]))
+    (citation,) = context.citations
+    assert (citation.metadata["tenant"], citation.metadata["no_neighbors"]) == ("acme", flag)
+    assert [passage.text for passage in context.passages] == [TEXT]
+
+
+def test_a_change_of_metadata_between_two_assemblies_is_not_undone(door: Door) -> None:
+    hits = [door.hit(Chunk(f"a#{n}", "a", f"Rule {n} is here.", n, metadata={"source": "Doe.pdf"})) for n in range(3)]
+    made = door.make(config=AssemblyConfig(neighbors="unfiltered"))
+    found = made.invoke(hits) if door.is_langchain else made.postprocess_nodes(hits)
+    for one in found:
+        one.metadata["source"] = "####.pdf"
+    again = door.read_by(made, found)
+    assert "Doe" not in again.text
+    assert again.text.startswith("[1] Source: ####.pdf\nRule 0 is here.")
+    del found[0].metadata["source"]
+    assert "Doe" not in door.read_by(made, found).text
+
+
+def test_what_a_reader_changes_in_the_dict_changes_no_citation(door: Door) -> None:
+    made, hit = door.make(), door.hit(Chunk("a", "a", "Rest.", metadata={"source": "a.pdf"}))
+    found = made.invoke([hit]) if door.is_langchain else made.postprocess_nodes([hit])
+    found[0].metadata["citation"] |= {"label": "7", "source": "board.pdf"}
+    assert [one.source for one in resolve("Rest [1].", found).citations] == ["a.pdf"]
