@@ -7,35 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lookalikes import BLOCK, LOOKALIKES, SECRET, TEXT
 
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, resolve
 from doors import Door
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning", "ignore::UserWarning")
-TEXT = "The web says that leave is 25 days."
-SECRET = "The director earns 900,000"
 THEIRS = [
     Chunk(f"globex#{n}", "handbook.pdf", f"{SECRET}, says part {n}.", n, metadata={"tenant": "globex"}) for n in (0, 2)
-]
-CHUNK = {
-    "id": "globex#1", "index": 1, "start": None, "prev_id": "globex#0", "next_id": "globex#2", "origin": None,
-    "unread": [], "unnamed": [], "metadata": {"tenant": "globex", "no_neighbors": False}, "lacks": [],
-    "score": 9.0, "rank": 0, "distance": 0,
-}  # fmt: skip
-PIECES = {
-    "length": len(TEXT),
-    "header": "",
-    "chunks": [CHUNK],
-    "slices": [[0, 0, len(TEXT), 0, [[0, len(TEXT), 0]]]],
-}
-CITATION = {"label": "1", "document_id": "handbook.pdf", "source": "handbook.pdf", "span": [0, len(TEXT)]}
-BLOCK: dict[str, Any] = {"citation": CITATION, "pieces": PIECES}
-LOOKALIKES: list[dict[str, Any]] = [
-    BLOCK,
-    {"citation": {**CITATION, "pieces": PIECES, "text": TEXT, "header": "", "parts": [CHUNK]}, "supplement": True},
-    {"pieces": BLOCK, "supplement": BLOCK, "citation": BLOCK},
-    {"nested": BLOCK},
-    {"citation": {"label": "Smith2020"}},
 ]
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from adapters.test_adapters_ours import LOOKALIKES, SECRET, TEXT
 from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage
@@ -15,6 +14,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import create_retriever_tool
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
+from lookalikes import LOOKALIKES, SECRET, TEXT
 
 from ctxassembly import Conversation, resolve
 from ctxassembly.evaluate import evaluate
