@@ -1,7 +1,9 @@
-"""How warnings are issued and merged: the fact is short, whatever values it names. `tests/docs` checks the texts."""
+"""How warnings are issued: once an object. The fact is short, whatever it names. `tests/docs` checks the texts."""
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -9,13 +11,12 @@ from typing import Any
 
 import pytest
 
-import ctxassembly
 from ctxassembly import Chunk, MetadataKeys
 from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.expansion.diagnostics import describe_problem, diagnose
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
 from ctxassembly.tokens.models import window_warning
-from ctxassembly.user_warnings import MAX_FACT_CHARS, REMEDY, WarnOnce, checklist, warn, with_remedy
+from ctxassembly.user_warnings import MAX_FACT_CHARS, REMEDY, WarnOnce, with_remedy
 
 LONG = "Ünlü\n%s{}'\"" * 1_000
 KEYS = MetadataKeys()
@@ -51,26 +52,6 @@ def test_any_fact_is_shortened_and_no_call_is(char: str, length: int) -> None:
     call = "call()" * 1_000
     message = with_remedy(char * length, EFFECT, call)
     check(message, call)
-    (seen,) = issued(lambda: warn(UserWarning(message)))
-    assert str(seen.message) == message
-    assert seen.category is UserWarning
-
-
-def test_several_are_one_checklist() -> None:
-    lacks = NothingToJoinWarning(
-        "\n".join([with_remedy("No index", EFFECT, "a()"), with_remedy("Down", EFFECT, "b()")])
-    )
-    unseen = FilterNotSeenWarning(with_remedy("No filter", EFFECT, "c()"))
-    (seen,) = issued(lambda: WarnOnce().warn(unseen, lacks))
-    assert str(seen.message).split("\n") == [
-        "3 things to fix:",
-        "1. No filter. Nothing is found. Fix: c()",
-        "2. No index. Nothing is found. Fix: a()",
-        "3. Down. Nothing is found. Fix: b()",
-    ]
-    assert issubclass(seen.category, FilterNotSeenWarning)
-    assert issubclass(seen.category, NothingToJoinWarning)
-    assert checklist([unseen]) == str(unseen)
 
 
 def test_only_what_is_new_is_issued() -> None:
@@ -79,25 +60,9 @@ def test_only_what_is_new_is_issued() -> None:
     assert [each.category for each in issued(lambda: once.warn(BOTH[0], None))] == [FilterNotSeenWarning]
     assert [each.category for each in issued(lambda: once.warn(*BOTH))] == [NothingToJoinWarning]
     assert issued(lambda: once.warn(*BOTH)) == []
-    assert len(issued(lambda: once.warn(*BOTH, key="another store"))) == 1
-
-
-def test_one_warning_for_both_is_seen_under_a_public_name() -> None:
-    (seen,) = issued(lambda: WarnOnce().warn(*BOTH))
-    name = seen.category.__name__
-    assert getattr(ctxassembly, name) is FilterNotSeenWarning
-    assert f": {name}: 2 things to fix:\n1. f." in warnings.formatwarning(
-        seen.message, seen.category, seen.filename, seen.lineno
-    )
-
-
-@pytest.mark.parametrize("category", [FilterNotSeenWarning, NothingToJoinWarning])
-def test_either_of_its_categories_silences_it(category: type[Warning]) -> None:
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        warnings.filterwarnings("ignore", category=category)
-        WarnOnce().warn(*BOTH)
-    assert seen == []
+    assert len(issued(lambda: once.warn(*BOTH, key="another store"))) == 2
+    assert len(issued(lambda: copy.deepcopy(once).warn(*BOTH))) == 0
+    assert len(issued(lambda: pickle.loads(pickle.dumps(once)).warn(*BOTH))) == 2
 
 
 # The worst values

@@ -54,4 +54,3 @@ def test_where_get_nodes_raises_one_warning_says_so(is_async: bool) -> None:
     assert found == [["A-3"]] * 2
     (warning,) = seen
     assert str(warning.message).startswith("The store failed (ValueError: get_nodes is not supp")
-    assert warning.filename == __file__

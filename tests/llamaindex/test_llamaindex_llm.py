@@ -212,9 +212,8 @@ WARNED = r"A context of up to 8,000 tokens doesn't fit into the 4,096 tokens of 
 
 
 def test_a_context_that_has_no_room_in_the_window_of_the_llm_is_warned_of(monkeypatch: pytest.MonkeyPatch):
-    with pytest.warns(UserWarning, match=WARNED) as caught:
+    with pytest.warns(UserWarning, match=WARNED):
         ContextAssemblyPostprocessor(llm=Small())
-    assert caught[0].filename == __file__
     monkeypatch.setattr(Settings, "_llm", Small())
     with pytest.warns(UserWarning, match=WARNED):
         ContextAssemblyPostprocessor()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +12,7 @@ from ctxassembly.data.citations import Citation, Source, check_labels
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import from_plain
-from ctxassembly.user_warnings import warn, with_remedy
+from ctxassembly.user_warnings import with_remedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def warn_unread(reason: object) -> None:
     """Warn of a message that is skipped, since nothing in a message may end a conversation."""
     fact = f"A message can't be read ({' '.join(str(reason).split())})"
     call = "resolve(answer, messages, tools=['search'])"
-    warn(UserWarning(with_remedy(fact, "It is skipped, and nothing in it is cited", call)))
+    warnings.warn(with_remedy(fact, "It is skipped, and nothing in it is cited", call), stacklevel=3)
 
 
 def merge_citations(citations: Sequence[Citation]) -> tuple[Citation, ...]:

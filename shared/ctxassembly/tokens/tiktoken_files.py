@@ -21,6 +21,7 @@ import importlib.util
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from functools import cache
@@ -28,7 +29,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.user_warnings import warn, with_remedy
+from ctxassembly.user_warnings import with_remedy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -240,7 +241,7 @@ def faster_counter(name: str, count: Callable[[str], int]) -> Callable[[str], in
             return _count_safe_by(lambda text: int(truncate(text, sys.maxsize, name)[1]), count)
         failure = f"The tokenizer toktok-rs counts {miscounted!r:.60} differently from tiktoken"
     effect = f"Tokens of {name} are counted by tiktoken, which is slower"
-    warn(RuntimeWarning(with_remedy(failure, effect, "pip install --upgrade toktok-rs")))
+    warnings.warn(with_remedy(failure, effect, "pip install --upgrade toktok-rs"), RuntimeWarning, stacklevel=3)
     return count
 
 

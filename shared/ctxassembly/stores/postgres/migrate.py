@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -27,7 +28,7 @@ from ctxassembly.stores.postgres.table import (
     text_literal,
 )
 from ctxassembly.stores.postgres.titles import title_index_name
-from ctxassembly.user_warnings import warn, with_remedy
+from ctxassembly.user_warnings import with_remedy
 
 # ruff: noqa: SLF001  what is private here has no public name: the store inside a PGVectorStore, LlamaIndex's table
 
@@ -310,12 +311,13 @@ def _with_lexeme_access(table: IndexedTable, info: TableInfo) -> IndexedTable:
             "Searches take longer, and misspelled words find nothing",
             f"GRANT SELECT ON {lexemes_table} TO your_user",
         )
-        warn(UserWarning(message))
+        warnings.warn(message, stacklevel=3)
     return replace(table, can_read_lexemes=info.can_read_lexemes)
 
 
 def _warn_no_trigrams() -> None:
-    warn(UserWarning(with_remedy("There is no pg_trgm", "Misspelled words find nothing", "CREATE EXTENSION pg_trgm")))
+    message = with_remedy("There is no pg_trgm", "Misspelled words find nothing", "CREATE EXTENSION pg_trgm")
+    warnings.warn(message, stacklevel=3)
 
 
 def complete_changes(work: MaintenanceConnection, table: IndexedTable, changed_rows: int) -> None:
