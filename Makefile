@@ -8,6 +8,12 @@ PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
 # A worker for each core; a file's tests stay together, since they share their servers.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
+# What llama-index-core carries, so that no target downloads a vocabulary.
+VOCABULARIES := $(wildcard .venv/lib/python3*/site-packages/llama_index/core/_static/tiktoken_cache)
+ifneq ($(VOCABULARIES),)
+export TIKTOKEN_CACHE_DIR ?= $(abspath $(VOCABULARIES))
+endif
+
 # The question goes through the environment as it was typed: quotes, apostrophes and $ survive make and the shell.
 export CTXASSEMBLY_QUESTION := $(value Q)
 unexport Q
