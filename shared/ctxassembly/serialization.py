@@ -21,7 +21,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import make_readable
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import MAX_INTEGER_BITS, safe_repr, to_text
+from ctxassembly.safe_repr import safe_repr, to_text
 from ctxassembly.text.words import MatchedTerms
 from ctxassembly.tokens.tiktoken_files import is_encoding
 from ctxassembly.wording.languages import language_of
@@ -63,7 +63,7 @@ def _to_builtin(value: Any) -> Any:
     if value is None or kind is bool:
         return value
     if kind is int:
-        return value if -_MAX_INTEGER <= value < _MAX_INTEGER else safe_repr(value, MAX_INTEGER_BITS)
+        return value if -_MAX_INTEGER <= value < _MAX_INTEGER else to_text(value) or safe_repr(value)
     if kind is float:
         return value if math.isfinite(value) else str(value)
     if kind is dict:

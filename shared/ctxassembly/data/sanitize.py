@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit
-from ctxassembly.safe_repr import MAX_INTEGER_BITS, join_first, safe_repr, to_id
+from ctxassembly.safe_repr import join_first, safe_repr, to_id
 
 CUT_MARK = "..."
 """Replaces a value that refers to itself, and the end of one that was cut."""
@@ -34,7 +34,7 @@ _SCALAR_TYPES = frozenset({str, float, bool, type(None)})
 _IMMUTABLE_TYPES = frozenset({*_SCALAR_TYPES, bytes, complex})
 _TEXT_TYPES = frozenset({str})
 _CONTAINER_TYPES = frozenset({dict, list, tuple})
-_INTEGER_BOUND = 1 << MAX_INTEGER_BITS
+_INTEGER_BOUND = 1 << 13_000  # Python writes no more than 4,300 digits
 _MAX_CHECKED = 5_000
 """Most values checked at once. An embedding may be among them."""
 
