@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
 import pytest
+import vocabularies  # noqa: F401
 from databases import TEMPLATE, execute, new_database, with_database
 from hypothesis import HealthCheck, settings
 
 from ctxassembly.stores.embedded_server import embedded_postgres
-
-# The vocabularies that a package of the tests carries, so that none is downloaded.
-if "TIKTOKEN_CACHE_DIR" not in os.environ and (carrier := find_spec("llama_index.core")) and carrier.origin:
-    os.environ["TIKTOKEN_CACHE_DIR"] = str(Path(carrier.origin).parent / "_static" / "tiktoken_cache")
 
 # An example takes as long as it takes: on a busy machine that says nothing of the code.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -32,7 +32,7 @@ class _Writer(reprlib.Repr):
         self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = 20
         self.maxstring = self.maxlong = MAX_CHARS
 
-    def repr_instance(self, x: Any, level: int) -> str:
+    def repr_instance(self, x: Any, level: int) -> str:  # noqa: ARG002 - as the base class calls it
         try:
             return _ADDRESS.sub("", str.__str__(repr(x)))
         except Exception:  # noqa: BLE001 - a class of the caller may raise anything

@@ -11,14 +11,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache, lru_cache
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ctxassembly.data.candidates import Candidate, TextPiece
 from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
 from ctxassembly.data.citations import Block, Citation, ContextData, Passage, Source, check_labels
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.sanitize import make_readable
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr, to_text
@@ -27,6 +26,9 @@ from ctxassembly.tokens.tiktoken_files import is_encoding
 from ctxassembly.wording.languages import language_of
 from ctxassembly.wording.unicode import make_encodable
 
+CUT_MARK = "..."
+"""Replaces what lies deeper than `MAX_LEVELS` containers in containers."""
+MAX_LEVELS = 50
 _MAX_INTEGER = 2**63
 """Smallest integer that writers of JSON refuse."""
 
@@ -35,8 +37,7 @@ def to_plain(value: Any) -> Any:
     """Return a copy of `value` of dict, list, str, int, float, bool and None. Any other value becomes its `str`.
 
     So do floats that aren't finite and integers of more than 64 bits, which not every reader of JSON takes. A lone half
-    of a surrogate pair can't be sent and becomes U+FFFD. Values without an end are cut as `ctxassembly.data.sanitize`
-    describes it.
+    of a surrogate pair can't be sent and becomes U+FFFD. A value that contains itself is cut.
 
     >>> to_plain({"pages": (1, 2), "score": float("inf")})
     {'pages': [1, 2], 'score': 'inf'}
@@ -52,12 +53,14 @@ def to_plain(value: Any) -> Any:
         items = value if isinstance(value, tuple) else [getattr(value, name) for name in names]
         # Most fields of a decision are None, and a trace has a decision for each chunk.
         return {name: item if item is None else to_plain(item) for name, item in zip(names, items, strict=True)}
-    return _to_builtin(make_readable({"": value})[0][""])
+    return _to_builtin(value)
 
 
-def _to_builtin(value: Any) -> Any:
-    """Return the same for a value that is known to have an end."""
+def _to_builtin(value: Any, levels: int = MAX_LEVELS) -> Any:
+    """Return the same for any other value, cut below some levels: it may contain itself."""
     kind = type(value)
+    if not levels:
+        return CUT_MARK
     if kind is str:
         return value if value.isascii() else make_encodable(value)
     if value is None or kind is bool:
@@ -66,14 +69,13 @@ def _to_builtin(value: Any) -> Any:
         return value if -_MAX_INTEGER <= value < _MAX_INTEGER else to_text(value) or safe_repr(value)
     if kind is float:
         return value if math.isfinite(value) else str(value)
-    if kind is dict:
-        return {
-            _to_builtin(key) if type(key) is str else to_text(key) or "None": _to_builtin(value[key]) for key in value
-        }
+    if issubclass(kind, (dict, MappingProxyType)):
+        names = (_to_builtin(key) if type(key) is str else to_text(key) or "None" for key in value)
+        return {name: _to_builtin(item, levels - 1) for name, item in zip(names, value.values(), strict=True)}
     if kind in (set, frozenset):
         value = sorted(value, key=safe_repr)  # the same in every run
     if kind in (list, tuple, set, frozenset):
-        return [_to_builtin(item) for item in value]
+        return [_to_builtin(item, levels - 1) for item in value]
     text = to_text(value)
     return safe_repr(value) if text is None else make_encodable(text)
 

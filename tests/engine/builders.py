@@ -9,6 +9,7 @@ from itertools import count as counted
 from typing import Any
 
 import tiktoken
+import vocabularies  # noqa: F401
 
 from ctxassembly import Chunk, Context, Decision, Hit
 from ctxassembly.data.candidates import Candidate

@@ -11,6 +11,8 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import count
 from typing import Any
 
+import vocabularies  # noqa: F401
+
 from fuzz.cases import case
 from fuzz.runs import quietly, run
 

@@ -100,22 +100,6 @@ class Changing(Mapping[str, Any]):
         return len(self._held)
 
 
-class Endless(Mapping[str, Any]):
-    """Metadata without an end."""
-
-    def __getitem__(self, key: str) -> Any:
-        return key
-
-    def __iter__(self) -> Iterator[str]:
-        number = 0
-        while True:
-            number += 1
-            yield f"k{number}"
-
-    def __len__(self) -> int:
-        return 3
-
-
 class Color(enum.Enum):
     RED = "red"
 
@@ -157,14 +141,6 @@ def deep() -> list[Any]:
     return found
 
 
-def laughs() -> list[Any]:
-    """Ten to the thirtieth values in thirty lists."""
-    found: list[Any] = ["ha"]
-    for _ in range(30):
-        found = [found] * 10
-    return found
-
-
 def numbers() -> Iterator[int]:
     yield from range(3)
 
@@ -179,7 +155,6 @@ ODD: dict[str, Callable[[], Any]] = {
     "circular list": circular_list,
     "circular dict": circular_dict,
     "deep list": deep,
-    "billion laughs": laughs,
     "raising": Raising,
     "raising text": lambda: RaisingText("raising"),
     "shouted text": lambda: Shouted("shouted"),
@@ -235,5 +210,3 @@ ODD: dict[str, Callable[[], Any]] = {
     "ellipsis": lambda: ...,
 }
 """By name; a value is made by calling."""
-SLOW = {"endless": Endless}
-"""What takes a second, for tests that are about it."""

@@ -119,7 +119,7 @@ class MetadataAccess:
                     shared[path] = value if value == value else _NAN  # noqa: PLR0124 - NaN isn't itself
             elif value is None:  # as good as missing
                 continue
-            elif depth and isinstance(value, Mapping):
+            elif depth and type(value) is dict:
                 self._collect(value, f"{path}.", depth - 1, shared)
             elif kind == "shared" or (kind == "number" and not is_number(value)):
                 shared[path] = _to_hashable(value, MAX_DEPTH)
