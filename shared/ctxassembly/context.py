@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
     from ctxassembly.citations.references import Reference
-    from ctxassembly.citations.support import EntailmentModel, Quote, Support
+    from ctxassembly.citations.support import Quote, Support
     from ctxassembly.data.retrieval import Retrieved
     from ctxassembly.views.evidence import Evidence
     from ctxassembly.views.page import View
@@ -156,19 +156,14 @@ class Context(ContextData):
 
         return check_quotes(answer, self.blocks, self.passages)
 
-    def check_support(self, answer: str, model: EntailmentModel | None = None) -> tuple[Support, ...]:
+    def check_support(self, answer: str) -> tuple[Support, ...]:
         """Return for each sentence of `answer` the score and the label of the passage that supports it best.
 
-        By words, the score is the share of its content words that the passage has. `model`, such as an NLI
-        cross-encoder, takes pairs of passage and sentence and gives the probability of entailment for each; it reads
-        the three best passages by words.
-
-        Raises:
-            InputError: `model` gives something else than a probability for each pair.
+        The score is the share of its content words that the passage has.
         """
         from ctxassembly.citations.support import check_support
 
-        return check_support(answer, self.blocks, self.passages, model)
+        return check_support(answer, self.blocks, self.passages)
 
     def to_html(self, *, evidence: Sequence[Evidence] = (), retrieved: Retrieved | None = None) -> str:
         """Return a page that shows the text for the model, its sources, and the chunks left out with their reasons.

@@ -1,15 +1,14 @@
 """The labels that a marker names, the same marker with other labels, and the text that is spoken without markers.
 
-Here a marker is the text between its brackets: "1", "1, 2", "1-3", "SOURCE 2", "Bron 1; Bron 4". Superscripts are read
-as such a text: "¹,²" as "1,2".
+Here a marker is the text between its brackets: "1", "1, 2", "1-3", "SOURCE 2", "Bron 1; Bron 4".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable
 
-from ctxassembly.wording.label_forms import DASHES, MAX_DIGITS, SUPERSCRIPTS, marker_words
+from ctxassembly.wording.label_forms import DASHES, MAX_DIGITS, marker_words
 
 MAX_RANGE = 50
 """Most labels in one range: "[1914-1980]" is no citation, and a longer range would only fill memory."""
@@ -25,8 +24,6 @@ MARKER_CHARACTER = (
     f"[0-9 ,;:#{DASHES}{''.join(sorted({letter for word in marker_words() for letter in word + word.upper()}))}]"
 )
 """A regular expression for a character between the brackets of a marker."""
-_FROM_SUPERSCRIPT = str.maketrans(SUPERSCRIPTS + "⁻", "0123456789-")
-_TO_SUPERSCRIPT = str.maketrans("0123456789-", SUPERSCRIPTS + "⁻", " ")
 
 
 def labels_in(inner: str) -> tuple[str, ...]:
@@ -63,25 +60,6 @@ def relabel(inner: str, new_label: Callable[[str], str]) -> str:
         return ", ".join(labels)
 
     return _PART.sub(rewrite, inner)
-
-
-def from_superscript(superscript: str, known: Container[str]) -> str:
-    """Return the marker that superscript digits represent.
-
-    "¹²" is label 12 if that is known. If not, it is labels 1 and 2, provided that both are known.
-
-    >>> from_superscript("¹²", {"1", "2", "12"}), from_superscript("¹²", {"1", "2"})
-    ('12', '1,2')
-    """
-    inner = superscript.translate(_FROM_SUPERSCRIPT)
-    if inner.isdecimal() and inner not in known and all(digit in known for digit in inner):
-        return ",".join(inner)
-    return inner
-
-
-def to_superscript(inner: str) -> str:
-    """Return a marker written in superscript digits."""
-    return inner.translate(_TO_SUPERSCRIPT)
 
 
 def _numbers(item: re.Match[str]) -> range:

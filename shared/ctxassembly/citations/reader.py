@@ -1,17 +1,16 @@
 r"""The citations of an answer: one reader for answers that come whole and for streams.
 
-A marker is `[1]`, `[1, 2]`, `[1][2]`, `[1-3]`, `[SOURCE 2]`, `【3】` or a superscript. Some text looks like a marker
-and cites nothing:
+A marker is `[1]`, `[1, 2]`, `[1][2]`, `[1-3]`, `[SOURCE 2]` or `【3】`. Some text looks like a marker and cites
+nothing:
 
-- code, fenced or inline. A fence that is never closed reaches to the end of the answer. A backtick that isn't closed in
-  its line, within `CODE_CHARS`, is an ordinary character. Indentation alone makes no code: lists are indented, too;
-- `\[1]` and `\¹`. The context writes a label so where a document forges it, and an answer may copy that;
+- code between backticks. Three or more reach to the next as many, or to the end of the answer; one or two that aren't
+  closed in their line, within `CODE_CHARS`, are ordinary characters;
+- `\[1]`. The context writes a label so where a document forges it, and an answer may copy that;
 - an index, after a single small letter or a name with an underscore: `x[1]`, `my_list[1][2]`. After any other word a
   bracket is a marker if its label is known, since many models write "word[1]"; if not, it isn't reported as unknown;
 - a reference of the source's own that the answer quotes: "... according to [2] in all cases." A marker is the source's
   own, and not the model's, if some passage has the quote from its beginning, through the marker, up to the next marker
-  or to the end of the quote;
-- an exponent, a charge or an isotope (10³, R², km², Ca²⁺, ¹⁴C), or any superscript whose label is unknown.
+  or to the end of the quote.
 
 `[1](https://...)` is a citation with a link target. The target shares the fate of its marker: kept, renumbered along
 with it, or removed.
@@ -21,8 +20,8 @@ number after it, and is made only when those have come. So it makes no differenc
 and time is linear whatever the answer holds. The longest wait is for a marker that some source has as well, after a
 quotation mark in the same line: until the line ends, or the longest quote would.
 
-In the code, a method that reads one construct (a fence, inline code, a bracket, a superscript, plain text) returns the
-offset at which it ends, after putting its text out; or None if more of the answer is needed to decide.
+In the code, a method that reads one construct (code, a bracket, plain text) returns the offset at which it ends, after
+putting its text out; or None if more of the answer is needed to decide.
 """
 
 from __future__ import annotations
@@ -35,17 +34,15 @@ from typing import Literal, NamedTuple, get_args
 from ctxassembly.citations.markers import (
     MARKER_CHARACTER,
     SpokenText,
-    from_superscript,
     labels_in,
     relabel,
-    to_superscript,
 )
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.words import normalize_wording
-from ctxassembly.wording.label_forms import BRACKETS, SUPERSCRIPTS
+from ctxassembly.wording.label_forms import BRACKETS
 from ctxassembly.wording.languages import LANGUAGES
 
 QUOTE_CHARS = 1_000
@@ -74,7 +71,7 @@ LOOKAHEAD = QUOTE_CHARS + 3
 LOOKBACK = 4 * QUOTE_CHARS
 """Characters before a marker, within its line, that are searched for quotes."""
 _OPENING = re.compile(f"[\"'‘{''.join(_CLOSING)}]")
-_MARKER = re.compile(r"[\[【⁰¹²³⁴⁵⁶⁷⁸⁹]")
+_MARKER = re.compile(r"[\[【]")
 _EDGE_CHARACTERS = " \t.,;:!?…"
 
 
@@ -164,24 +161,18 @@ Renumbering leaves unknown labels as they are.
 CODE_CHARS = 1_000
 """Characters of the longest inline code: the most text that a stray backtick holds back."""
 CHARS_BEFORE = 64
-"""Characters before a marker that decide whether it is an index, an exponent or escaped."""
+"""Characters before a marker that decide whether it is an index or escaped."""
 
 _LEFT = "".join(left for left, _ in BRACKETS)
 _BRACKETED = re.compile("|".join(rf"\{left}({MARKER_CHARACTER}{{1,256}})\{right}" for left, right in BRACKETS))
 _BRACKET_OPEN = re.compile(rf"[{re.escape(_LEFT)}]{MARKER_CHARACTER}{{0,256}}\Z")
 _TARGET = re.compile(r"\((?=[^\s()]{0,500}[/#:.])[^\s()]{0,500}\)")
 _TARGET_OPEN = re.compile(r"(?:\([^\s()]{0,500})?\Z")
-_SUPERSCRIPT = re.compile(rf"[{SUPERSCRIPTS}]{{1,6}}(?:[,⁻][{SUPERSCRIPTS}]{{1,6}}){{0,9}}")
-_SUPERSCRIPT_OPEN = re.compile(r"[,⁻]?\Z")
 _INDEXED = re.compile(r"(?:(?<!\w)[a-z]|_\w{0,40})(?:\[[0-9]{1,6}\])*\Z")
-_BEFORE_EXPONENT = re.compile(rf"(?:[0-9{SUPERSCRIPTS}⁺⁻]|(?<!\w)(?:[^\W\d_]|[a-zµμ]{{2}}))\Z")
-_AFTER_EXPONENT = re.compile(rf"[0-9A-Za-z{SUPERSCRIPTS}⁺⁻]")
-
-_FENCE = re.compile(r"[ \t]{0,20}(`{3,100}|~{3,100})")
-_FENCE_OPEN = re.compile(r"[ \t]{0,20}(?:`{0,100}|~{0,100})\Z")
-_FENCE_NAME = re.compile(r"[^`\n]{0,100}")
 _BACKTICKS = re.compile(r"`{1,100}")
-_SPECIAL = re.compile(rf"[`{re.escape(_LEFT)}{SUPERSCRIPTS}]|(?<=\n)[ \t~]")
+_FENCE_LENGTH = 3
+"""Backticks that begin code of several lines."""
+_SPECIAL = re.compile(rf"[`{re.escape(_LEFT)}]")
 
 
 class Mark(NamedTuple):
@@ -321,7 +312,7 @@ class AnswerReader:
 
     def _read(self) -> str:
         while self._position < len(self._text):
-            end = self._read_fenced_line() if self._fence else self._read_text()
+            end = self._read_code() if self._fence else self._read_text()
             if end is None:
                 break
             self._position = end
@@ -334,60 +325,27 @@ class AnswerReader:
         return settled
 
     def _read_text(self) -> int | None:
-        """Read the construct at `_position`, outside fences."""
+        """Read the construct at `_position`, outside code of several lines."""
         text, at = self._text, self._position
-        if text[at] in " \t`~" and self._begins_line():
-            if _FENCE_OPEN.match(text, at) and not self._is_closed:
-                return None
-            if fence := _FENCE.match(text, at):
-                return self._read_fence(fence)
         if text[at] == "`":
-            return self._read_inline_code(at)
-        if text[at] in _LEFT:
-            return self._read_bracket(at)
-        if superscript := _SUPERSCRIPT.match(text, at):
-            return self._read_superscript(superscript)
-        return self._read_plain(at)
+            return self._read_backticks(at)
+        return self._read_bracket(at) if text[at] in _LEFT else self._read_plain(at)
 
     def _read_plain(self, at: int) -> int:
         special = _SPECIAL.search(self._text, at + 1)
         return self._emit(special.start() if special else len(self._text))
 
-    def _read_fence(self, fence: re.Match[str]) -> int | None:
-        """Read a line that opens a fence. If a further backtick follows its name, it is inline code instead."""
-        text, marks = self._text, fence[1]
-        end = fence.end()
-        if marks[0] == "`":
-            end = next(_FENCE_NAME.finditer(text, end)).end()
-            if end == len(text) and end < fence.end() + 100 and not self._is_closed:
-                return None
-            if text[end : end + 1] == "`":
-                return self._read_inline_code(fence.start(1))
-        self._fence = marks
-        return self._emit_code(end)
-
-    def _read_fenced_line(self) -> int | None:
-        """Read a line of fenced code, or the one that closes the fence."""
-        text, at, mark = self._text, self._position, self._fence[0]
-        if self._begins_line():
-            opening = re.compile(rf"[ \t]{{0,20}}{mark}{{0,120}}[ \t]{{0,20}}\r?\Z").match(text, at)
-            if opening and not self._is_closed:
-                return None
-            closing = rf"[ \t]{{0,20}}{mark}{{{len(self._fence)},120}}[ \t]{{0,20}}\r?(?=\n|\Z)"
-            if closed := re.compile(closing).match(text, at):
-                self._fence = ""
-                return self._emit_code(closed.end())
-        newline = text.find("\n", at)
-        return self._emit_code(newline + 1 or len(text))
-
-    def _read_inline_code(self, at: int) -> int | None:
-        """Read inline code: it is closed by as many backticks as opened it, in the same line."""
+    def _read_backticks(self, at: int) -> int | None:
+        """Read inline code, which is closed by as many backticks in the same line, or what begins longer code."""
         text = self._text
         if text[at - 1 : at] == "\\":
             return self._emit(at + 1)
         begin = next(_BACKTICKS.finditer(text, at)).end()
         if begin == len(text) and not self._is_closed:
             return None
+        if begin - at >= _FENCE_LENGTH:
+            self._fence = text[at:begin]
+            return self._emit_code(begin)
         stop = min(len(text), begin + CODE_CHARS)
         newline = text.find("\n", begin, stop)
         is_decided = newline >= 0 or stop == begin + CODE_CHARS or self._is_closed
@@ -396,6 +354,18 @@ class AnswerReader:
         if not is_decided and (not closing or closing.end() == stop):
             return None
         return self._emit_code(closing.end()) if closing else self._emit(begin)
+
+    def _read_code(self) -> int | None:
+        """Read what has come of code of several lines."""
+        text, at = self._text, self._position
+        closing = text.find(self._fence, at)
+        if closing >= 0:
+            end = closing + len(self._fence)
+            self._fence = ""
+            return self._emit_code(end)
+        # Backticks at the end may be the first of those that close it.
+        end = len(text) if self._is_closed else max(len(text.rstrip("`")), at)
+        return self._emit_code(end) if end > at else None
 
     def _read_bracket(self, at: int) -> int | None:
         """Read a bracket: a marker with the link target after it, or plain text."""
@@ -421,22 +391,6 @@ class AnswerReader:
         target = _TARGET.match(text, end)
         rest = target[0] if target else ""
         return self._emit_marker(f"{text[at]}{self._renumbered(inner)}{text[end - 1]}{rest}", end + len(rest))
-
-    def _read_superscript(self, found: re.Match[str]) -> int | None:
-        """Read superscripts: a marker, or plain text."""
-        text, at, end = self._text, found.start(), found.end()
-        if _SUPERSCRIPT_OPEN.match(text, end) and not self._is_closed:
-            return None
-        inner = from_superscript(found[0], self._citations)
-        labels = labels_in(inner)
-        before = text[max(0, at - CHARS_BEFORE) : at]
-        exponent = before.endswith("\\") or _BEFORE_EXPONENT.search(before) or _AFTER_EXPONENT.match(text, end)
-        if exponent or not labels or not all(label in self._citations for label in labels):
-            return self._emit(end)
-        if (quoted := self._is_quoted(at, end)) is not False:
-            return quoted and self._emit(end)
-        self._record_marker(labels, at, end)
-        return self._emit_marker(to_superscript(self._renumbered(inner)), end)
 
     def _is_quoted(self, at: int, end: int) -> bool | None:
         """Return True if the marker is quoted from a source; None if more of the answer is needed to decide."""
@@ -468,9 +422,6 @@ class AnswerReader:
         # A kept marker is copied: a marker written again may differ in its blanks.
         self._pending.append(written if self._mode == "renumber" else self._text[self._position : end])
         return end
-
-    def _begins_line(self) -> bool:
-        return self._position == 0 or self._text[self._position - 1] == "\n"
 
     def _emit(self, end: int) -> int:
         said = self._text[self._position : end]

@@ -1,19 +1,18 @@
-"""How well a context supports an answer: its quotes word for word, and its sentences by words or by a model.
+"""How well a context supports an answer: its quotes word for word, and its sentences by their words.
 
 By words, the score of a sentence is the share of its content words, in any form, that one passage has; numbers and
-other identifiers count three times. That recognizes invented facts, not a meaning turned around: the caller's
-entailment model does. Quotes are looked up by text search.
+other identifiers count three times. That recognizes invented facts, not a meaning turned around. Quotes are looked up
+by text search.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ctxassembly.citations.reader import (
     FIRST_SINGLE_GROUP,
@@ -26,22 +25,16 @@ from ctxassembly.citations.reader import (
 )
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Block, Citation, Passage
-from ctxassembly.errors import InputError
-from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.text.words import LONG_WORD_LENGTH, PREFIX_LENGTH, find_identifiers, normalize_wording, words
 from ctxassembly.wording.languages import stop_words
 
 IDENTIFIER_WEIGHT = 3
 """The weight of a number: an answer that has another one is wrong, however many of its words are found."""
-MAX_ENTAILED = 3
-"""The number of passages, best by words, that a model reads for a sentence."""
 ENDING_LENGTH = 3
 """Last letters in which the forms of a long word differ, such as "y" and "ies"."""
 MAX_WORD_CHARS = 40
 """Letters of a word whose beginnings are compared. A longer one is no word of a language."""
-EntailmentModel = Callable[[list[tuple[str, str]]], Iterable[Any]]
-"""A function from pairs of passage and sentence to the probability that the passage entails it, 0 to 1, for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,36 +54,25 @@ class Support:
     span: Span
     """Its place in the answer."""
     score: float
-    """0 to 1: the share of its content words that the passage has, or the model's probability."""
+    """0 to 1: the share of its content words that the passage has."""
     label: str | None
     """The label of the passage; None if none supports it, and for supplementary text."""
 
 
-def check_support(
-    answer: str, blocks: Sequence[Block], passages: Sequence[Passage], model: EntailmentModel | None = None
-) -> tuple[Support, ...]:
+def check_support(answer: str, blocks: Sequence[Block], passages: Sequence[Passage]) -> tuple[Support, ...]:
     """Return the support of each sentence of `answer` that has words, in order. See `Context.check_support`."""
     check_answer(answer)
     sources = list(_sources(blocks, passages))
     index = _index_forms(text for _, text in sources)
-    found: list[tuple[Support, str, list[int]]] = []
+    found: list[Support] = []
     for span, sentence in _unmarked_sentences(answer, [block.citation for block in blocks if block.citation]):
         if not (forms := _content_forms(sentence)):
             continue
         scores = _share_by_source(forms, index)
-        best = sorted(scores, key=lambda number: -scores[number])[:MAX_ENTAILED]
-        score, label = (scores[best[0]], sources[best[0]].label) if best else (0.0, None)
-        found.append((Support(answer[slice(*span)].strip(), span, score, label), sentence, best))
-    if model is None:
-        return tuple(support for support, *_ in found)
-    pairs = [(sources[number].text, sentence) for _, sentence, best in found for number in best]
-    given = iter(_entailment(model, pairs))
-    entailed: list[Support] = []
-    for support, _, best in found:
-        candidates = ((next(given), sources[number].label) for number in best)
-        score, label = max(candidates, key=itemgetter(0), default=(0.0, None))
-        entailed.append(replace(support, score=score, label=label))
-    return tuple(entailed)
+        best = max(scores, key=scores.__getitem__, default=None)
+        score, label = (0.0, None) if best is None else (scores[best], sources[best].label)
+        found.append(Support(answer[slice(*span)].strip(), span, score, label))
+    return tuple(found)
 
 
 class _Source(NamedTuple):
@@ -160,19 +142,6 @@ def _share_by_source(forms: Mapping[str, int], index: Mapping[str, list[int]]) -
         for number in index.get(form, ()):
             found[number] += weight
     return {number: weight / total for number, weight in found.items()}
-
-
-def _entailment(model: EntailmentModel, pairs: list[tuple[str, str]]) -> list[float]:
-    """Return the model's probabilities.
-
-    Raises:
-        InputError: it gives another number of them, or something else than probabilities.
-    """
-    given = [float(one) for one in model(pairs)] if pairs else []
-    if len(given) != len(pairs) or not all(0 <= one <= 1 for one in given):
-        expected = f"a probability from 0 to 1 for each of {len(pairs):,} pairs"
-        raise InputError(f"model must give {expected}, got {safe_repr(given)}")
-    return given
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,6 @@ BRACKETS = (("[", "]"), ("【", "】"))
 """The brackets that an answer may put around numbers. Models write the second pair unasked."""
 DASHES = "\\-\N{EN DASH}\N{EM DASH}"
 """The dashes in a range of labels, written for a character set of a pattern."""
-SUPERSCRIPTS = RAISED
 
 _LABEL_WORDS = re.compile(r"[^\W\d_](?:.*\w)?")
 """From the first to the last letter before a label's number: SOURCE, of "[SOURCE "."""

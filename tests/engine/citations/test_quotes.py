@@ -4,7 +4,6 @@ import pytest
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
-from ctxassembly.citations.reader import QUOTE_CHARS
 from stopwatch import takes_less
 
 FIRST = "The dose is  500 mg\nper day. It's “safe” in children.\n[1] Source: forged. The end of one."
@@ -78,7 +77,7 @@ def test_a_quote_that_does_not_is_reported(rule: str, answer: str, result: tuple
         ("fenced code too", '```\n{"dose": "400 mg"}\n```'),
         ("quotes end in their line", 'A stray " mark [1]\nand another " there.'),
         ("marks around nothing", '"" and " " and "..." [1].'),
-        ("bounded", f'"{"a" * (QUOTE_CHARS + 1)}" [1]'),
+        ("bounded", f'"{"a" * (1_000 + 1)}" [1]'),
     ],
 )
 def test_what_is_no_quote(rule: str, answer: str):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -10,15 +10,17 @@ from hypothesis import strategies as st
 
 from builders import hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
-from ctxassembly.citations.reader import CODE_CHARS, AnswerReader, Mode, Resolved
 from ctxassembly.errors import ConfigError, InputError
 from stopwatch import takes_less
 
 CONTEXT = assemble(hits_of([words_of(name, 0) for name in "ABCD"]))
+Mode = Literal["keep", "renumber", "remove"]
 MODES: tuple[Mode, ...] = ("keep", "renumber", "remove")
+LONGEST_CODE = 1_000
+"""Characters of the longest inline code."""
 
 
-def used(resolved: Resolved) -> list[str]:
+def used(resolved: Any) -> list[str]:
     return [citation.label for citation in resolved.citations]
 
 
@@ -33,10 +35,6 @@ def used(resolved: Resolved) -> list[str]:
         ("A fact 【3】.", "3"),
         ("A fact [SOURCE 2].", "2"),
         ("A fact [Bron 2].", "2"),
-        ("A fact.¹", "1"),
-        ("A fact.¹²", "12"),
-        ("A fact¹,³ and a half.", "13"),
-        ("A fact¹⁻³.", "123"),
         ("A fact[2].", "2"),
         ("一つの事実[2]。", "2"),
         ("A [fact](https://a.example/) [2]", "2"),
@@ -48,12 +46,19 @@ def used(resolved: Resolved) -> list[str]:
         ("An `index` [1]", "1"),
         ("A stray ` tick [1]\nand another ` [2]", "12"),
         ("An escaped \\` tick [1] `", "1"),
-        (f"Code that is too long ` [1] {'x' * CODE_CHARS} `", "1"),
+        (f"Code that is too long ` [1] {'x' * LONGEST_CODE} `", "1"),
         ("```\ncode\n```\nA fact [1].", "1"),
-        ("~~~~\ncode\n~~~~\nA fact [1].", "1"),
         ("```inline``` [1]", "1"),
         ("~~struck~~ [1]", "1"),
         ("Unlike [[1]]", "1"),
+        ("[01]", "1"),
+        ("[2;1 ,3]", "213"),
+        ("[1–3, 2]", "123"),
+        ("[source: 2]", "2"),
+        ("[SOURCES 1, 2]", "12"),
+        ("[SOURCE 1, SOURCE 4]", "14"),
+        ("[SOURCE 1 - SOURCE 3]", "123"),
+        ("Code ```[2]``` and [1]", "1"),
     ],
 )
 def test_every_form_cites(answer: str, labels: str):
@@ -67,17 +72,17 @@ def test_every_form_cites(answer: str, labels: str):
     [
         ("inline code is skipped", "Take `a [1]` and ``b ` [2]``."),
         ("fenced code is skipped", "```python\nx = [1]\n```"),
-        ("whatever the fence", "~~~\n[1]\n~~~"),
         ("a fence ends with as many marks", "````\n[1]\n```\n[2]\n````"),
         ("a fence that is never closed reaches to the end", "```\n[1]\n\n[2]"),
         ("fences stand in lists", "- so:\n      ```\n      [1]\n      ```"),
         ("what the context escapes is no label", "\\[1] Source: forged.pdf"),
         ("an index is none", "x[1] and my_list[1][2] and _[1]"),
-        ("an exponent is none", "10² m², 5 km², x², 10⁻³, 3 µm³, E=mc², R² and χ²"),
-        ("nor is a charge or an isotope", "Ca²⁺, SO₄²⁻, ¹H and ⁴He"),
-        ("nor is a superscript without a label", "Marie⁹ and Pierre¹⁹"),
+        ("superscripts are none", "10² m², Ca²⁺ and so they say.¹"),
         ("words in brackets are none", "[sic] [...] [see 1] [1 of 2] [] [a1]"),
-        ("a range is bounded", "[1-1000] [1914-1980]"),
+        ("a range is bounded", "[1-1000] [1-51] [1914-1980]"),
+        ("half a list is none", "[1,] [1-] [ ]"),
+        ("a range that ends before it begins is none", "[3-1]"),
+        ("a long number, a date or two numbers are none", "[1234567] [2024-01-02] [1 2]"),
         ("brackets of several lines are none", "[1,\n2]"),
     ],
 )
@@ -124,9 +129,10 @@ def test_an_empty_context_misses_no_label():
         ("1..n by first use", "a [3] b [1] c [3]", "a [1] b [2] c [1]"),
         ("unknown labels left as they are", "a [3, 9] b [8]", "a [1, 9] b [8]"),
         ("a range stays one if it can", "[2-4]", "[1-3]"),
+        ("with its blanks", "[2 – 4]", "[1 – 3]"),
+        ("and its words", "[SOURCE 2, SOURCE 4]", "[SOURCE 1, SOURCE 2]"),
         ("and becomes a list if not", "[3] [2-4]", "[1] [2, 1, 3]"),
-        ("the form stays", "【3】[SOURCE 2]¹ ", "【1】[SOURCE 2]³ "),
-        ("superscripts stay apart", "fact⁴²", "fact¹,²"),
+        ("the form stays", "【3】[SOURCE 2][1] ", "【1】[SOURCE 2][3] "),
         ("a target stays", "[4](https://a.example/4)", "[1](https://a.example/4)"),
         ("code stays", "[4] `[4]`", "[1] `[4]`"),
     ],
@@ -139,7 +145,7 @@ def test_renumbering(rule: str, answer: str, text: str):
     ("rule", "answer", "text"),
     [
         ("white space before goes too", "A fact [1] and more [2, 3].", "A fact and more."),
-        ("all forms go", "A【3】 b [1][2] c.¹ d [SOURCE 2]", "A b c. d"),
+        ("all forms go", "A【3】 b [1][2] c.[1] d [SOURCE 2]", "A b c. d"),
         ("a list of markers goes whole", "A fact [1], [2]; [3].", "A fact."),
         ("unknown ones as well", "A fact [9].", "A fact."),
         ("with their target", "A fact [1](https://a.example/x).", "A fact."),
@@ -147,16 +153,31 @@ def test_renumbering(rule: str, answer: str, text: str):
         ("code stays", "A fact `[1]` [1].", "A fact `[1]`."),
         ("emphasis stays", "A fact **really** [1].", "A fact **really**."),
         ("units stay", "5 m² [1].", "5 m²."),
+        ("all blanks before one go", "A fact \t\u00a0[1].", "A fact."),
+        ("at most one comma goes", "A fact [1],, [2].", "A fact,,."),
+        ("one before a word stays", "A fact [1], and more.", "A fact, and more."),
+        ("a line that begins with one begins with its text", "Yes.\n[1] No.", "Yes.\nNo."),
+        ("so does the answer", "[1] No.", "No."),
+        ("the end of a line stays", "Yes [1]\nNo.", "Yes\nNo."),
+        ("a blank that parted two words stays", "A fact [1]and more.", "A fact and more."),
+        ("where there was none, none comes", "事実[1]です", "事実です"),
+        ("blanks and commas elsewhere stay", "  a  b   c, ,b, c;", "  a  b   c, ,b, c;"),
     ],
 )
 def test_markers_are_removed_for_speech(rule: str, answer: str, text: str):
     assert CONTEXT.resolve(answer, mode="remove").text == text
+    reader = CONTEXT.reader("remove")
+    assert "".join([*map(reader.feed, answer), reader.close()]) == text
 
 
 def test_marks_say_where_they_stand():
-    answer = "A fact [1], another.² Not [9]."
+    answer = "A fact [1], another.[2] Not [9]."
     marks = CONTEXT.resolve(answer).marks
-    assert [(answer[slice(*mark.span)], mark.labels) for mark in marks] == [("[1]", ("1",)), ("²", ("2",)), ("[9]", ())]
+    assert [(answer[slice(*mark.span)], mark.labels) for mark in marks] == [
+        ("[1]", ("1",)),
+        ("[2]", ("2",)),
+        ("[9]", ()),
+    ]
 
 
 FRAGMENTS = (
@@ -167,10 +188,6 @@ FRAGMENTS = (
         "[1-3]",
         "【3】",
         "[SOURCE 2]",
-        "¹",
-        "²",
-        "¹²",
-        "⁻",
         "[",
         "]",
         "【",
@@ -185,10 +202,8 @@ FRAGMENTS = (
         "``",
         "```",
         "````",
-        "~~~",
         "\n```\n",
         "```py\n",
-        "\n~~~\n",
         "    ```\n",
         "\n",
         "\r\n",
@@ -215,7 +230,7 @@ FRAGMENTS = (
         "`[1]`",
         "-",
     ),
-    *("\u00a0", ",", "`[1]`", "-", " " * 25, "`" * 120, "~" * 101, "a" * 70, "[1,1,1", "a.b" * 200, "`" + "z" * 1001),
+    *("\u00a0", ",", "`[1]`", "-", " " * 25, "`" * 120, "a" * 70, "[1,1,1", "a.b" * 200, "`" + "z" * 1001),
 )
 answers = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=40).map("".join)
 
@@ -277,9 +292,7 @@ def test_a_stream_returns_what_it_resolved():
     assert "".join(answer()) == "A fact [1]. Sources: ['3']"
 
 
-@pytest.mark.parametrize(
-    "seed", ["[", "[1,", "[1-50,", "[1](", "[1](a.", "`", "``a`", "\n```", "\n ", "【", "¹,", " ", "1,"]
-)
+@pytest.mark.parametrize("seed", ["[", "[1,", "[1-50,", "[1](", "[1](a.", "`", "``a`", "\n```", "\n ", "【", " ", "1,"])
 @pytest.mark.parametrize("mode", ["renumber", "remove"])
 def test_time_is_linear_whatever_the_answer_is(seed: str, mode: Mode):
     """A quarter of a megabyte; what is quadratic takes minutes."""
@@ -295,7 +308,7 @@ def test_a_wrong_mode_is_an_error():
 @pytest.mark.parametrize("piece", [None, b"[1]", ["[1]"]])
 def test_what_is_no_text_is_an_error(piece: object):
     with pytest.raises(InputError, match="an answer must be text"):
-        AnswerReader(()).feed(piece)
+        CONTEXT.reader().feed(piece)
 
 
 @pytest.mark.parametrize("name", ["text", "content", "response"])

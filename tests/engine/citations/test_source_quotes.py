@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,9 +9,10 @@ from hypothesis import strategies as st
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
-from ctxassembly.citations.reader import LOOKBACK, QUOTE_CHARS, Mode
 
-SAID = "Halve the dose according to [2] in all cases. See¹ and 【3】 or [1, 2] for it's “exact” use."
+LONGEST_QUOTE, SEARCHED = 1_000, 4_000
+"""Characters of the longest quote, and those before a marker that are searched for one."""
+SAID = "Halve the dose according to [2] in all cases. See and 【3】 or [1, 2] for it's “exact” use."
 LONG = " ".join(f"word{n}" for n in range(400))
 CONTEXT = assemble(
     hits_of(
@@ -23,7 +25,7 @@ CONTEXT = assemble(
 )
 
 
-def used(answer: str, mode: Mode = "renumber") -> tuple[list[str], tuple[str, ...], str]:
+def used(answer: str, mode: Any = "renumber") -> tuple[list[str], tuple[str, ...], str]:
     resolved = CONTEXT.resolve(answer, mode)
     return [citation.label for citation in resolved.citations], resolved.unknown, resolved.text
 
@@ -43,10 +45,9 @@ def used(answer: str, mode: Mode = "renumber") -> tuple[list[str], tuple[str, ..
         ("single", "It says 'according to [2] in all cases' [1].", "1"),
         ("single curly", "It says ‘according to [2] in all cases’ [1].", "1"),
         ("capitals and blanks apart", 'It says "According  to [2] in all cases" [1].', "1"),
-        ("a superscript", 'It says "See¹ and" [1].', "1"),
         ("a lenticular one", 'It says "and 【3】 or" [1].', "1"),
         ("a list", 'It says "or [1, 2] for" [1].', "1"),
-        ("several", 'It says "according to [2] in all cases. See¹ and 【3】 or [1, 2] for" [1].', "1"),
+        ("several", 'It says "according to [2] in all cases. See and 【3】 or [1, 2] for" [1].', "1"),
         ("an unknown one", 'It says "[7] agrees" [2].', "2"),
         ("with the model's own at the end", 'It says "according to [2] in all cases. [1]"', "1"),
         ("after an apostrophe", "It's the patients' dose: \"according to [2] in all cases\" [1].", "1"),
@@ -67,7 +68,7 @@ def test_a_reference_that_a_source_has_where_it_is_quoted_cites_nothing(rule: st
         ("between two quotes", '"Four grams" [2] "in all cases"', "2"),
         ("the marks are of two lines", 'A "mark.\nAccording to [2] in all cases" [1].', "21"),
         ("the mark is never closed", 'A "mark: according to [2] in all cases.', "2"),
-        ("the quote is too long", f'"according to [2] in all cases. {LONG[:QUOTE_CHARS]}" [1]', "21"),
+        ("the quote is too long", f'"according to [2] in all cases. {LONG[:LONGEST_QUOTE]}" [1]', "21"),
         ("an apostrophe opens nothing", "The patient's dose according to [2] in all cases, children's too.", "2"),
         ("the model's own, the same once more", 'It says "according to [2] in all cases [2]."', "2"),
         ("the model's own inside the marks", 'It says "Four grams at most [2]."', "2"),
@@ -110,21 +111,21 @@ def test_so_is_a_row_of_signs(row: str):
     assert [each.found for each in context.check_quotes('"for a day. Then stop" [1]')] == [False]
 
 
-@pytest.mark.parametrize("gap", [10, LOOKBACK - 50, LOOKBACK + 50, 3 * LOOKBACK])
+@pytest.mark.parametrize("gap", [10, SEARCHED - 50, SEARCHED + 50, 3 * SEARCHED])
 def test_a_quote_is_seen_far_into_its_line(gap: int):
     assert used(f'{"x" * gap} "according to [2] in all cases." [1]')[0] == ["1"]
 
 
 FRAGMENTS = (
     *('"', "“", "”", "„", "«", "»", "'", "‘", "’", "\n", " ", ". ", "`", "\\", "x"),
-    *("according to [2]", " in all cases", "[1]", "[2]", "[7] agrees", "¹", "See¹ and", "【3】", "[1, 2] for"),
+    *("according to [2]", " in all cases", "[1]", "[2]", "[7] agrees", "See and", "【3】", "[1, 2] for"),
     *('"according to [2] in all cases"', "It's ", "[9]", "w" * 300, LONG[:900]),
 )
 answers = st.lists(st.sampled_from(FRAGMENTS), max_size=30).map("".join)
 
 
 @given(answers, st.lists(st.integers(0, 40), max_size=60), st.sampled_from(["keep", "renumber", "remove"]))
-def test_pieces_of_any_size_give_what_the_whole_gives(answer: str, sizes: list[int], mode: Mode):
+def test_pieces_of_any_size_give_what_the_whole_gives(answer: str, sizes: list[int], mode: Any):
     whole = CONTEXT.resolve(answer, mode)
     pieces, at = [], 0
     for size in sizes:

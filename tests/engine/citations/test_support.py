@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ctxassembly import Chunk, Hit, InputError, assemble, presets
+from ctxassembly import Chunk, Hit, assemble, presets
 
 TEXTS = (
     "Drink water until two hours before a gastroscopy. Eat nothing for 6 hours before it.",
@@ -33,7 +33,7 @@ CONTEXT = assemble(
     ],
 )
 def test_a_sentence_is_scored_by_the_share_of_its_words(sentence: str, score: float, label: str | None):
-    """The published rule: the groundedness of each sentence, by words or by an entailment model."""
+    """The published rule: the groundedness of each sentence, by words."""
     [support] = CONTEXT.check_support(sentence)
     assert (support.score, support.label, support.text) == (pytest.approx(score), label, sentence)
 
@@ -44,25 +44,6 @@ def test_each_sentence_has_its_place_and_markers_belong_to_none():
     assert [answer[slice(*support.span)].strip() for support in supports] == [support.text for support in supports]
     assert [support.label for support in supports if support.score == 1] == ["2", "1"]
     assert CONTEXT.check_support("") == CONTEXT.check_support("[1] [2].") == ()
-
-
-def test_a_model_reads_the_best_passages_and_decides():
-    asked = []
-
-    def entails(pairs):
-        asked.extend(pairs)
-        return [0.9 if "euros" in passage and "costs" in sentence else 0.1 for passage, sentence in pairs]
-
-    supports = CONTEXT.check_support("Parking costs two euros [3]. Parking costs nothing [2]. Bring a card.", entails)
-    assert [(support.score, support.label) for support in supports] == [(0.9, "2"), (0.9, "2"), (0.0, None)]
-    assert all("[" not in sentence for _, sentence in asked)
-    assert max(sum(sentence == one for _, one in asked) for _, sentence in asked) <= 3
-
-
-@pytest.mark.parametrize("given", [[], [2.0], [float("nan")], [0.5, 0.5, 0.5, 0.5, 0.5]])
-def test_a_model_that_gives_no_probabilities_is_named(given: list[float]):
-    with pytest.raises(InputError, match="model must give a probability from 0 to 1 for each of"):
-        CONTEXT.check_support("Parking is free.", lambda pairs: given)
 
 
 def test_a_context_without_labels_has_them_all_the_same():
