@@ -10,13 +10,6 @@ from hypothesis import strategies as st
 
 from builders import hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, MetadataKeys, assemble
-from ctxassembly.assembly.adjacency.shared_ids import (
-    disambiguate_ids,
-    find_by_id,
-    flag_shared_indexes,
-    index_by_id,
-    separate_positions,
-)
 
 A = [words_of("A", n) for n in range(6)]
 
@@ -65,16 +58,48 @@ def test_every_text_stands_whatever_else_it_shares(
     assert ids >= {each for citation in context.citations for each in citation.chunk_ids}
 
 
-@pytest.mark.parametrize("places", ["fetched", "retrieved"])
-def test_two_versions_of_a_chunk_join_nothing_by_their_index(places: str):
-    old = Chunk("old", "A", "An older wording of the third chunk, of which little is left.", index=3)
-    if places == "fetched":
-        context = assemble(hits_of([A[2]]), AssemblyConfig(window=2), store=MemoryStore([*A, old]))
-    else:
-        context = assemble(hits_of([A[2], A[3], old, A[4]]))
+OLD = Chunk("old", "A", "An older wording of the third chunk, of which little is left.", index=3)
+
+
+@pytest.mark.parametrize(
+    ("hits", "stored", "passages", "place"),
+    [
+        ([A[2]], [*A, OLD], [["A2"]], "index 3"),  # two versions in the store: no neighbors
+        ([A[2], A[3], OLD, A[4]], [], [["A2"], ["A3"], ["old"], ["A4"]], "index 3"),
+        ([A[3], A[2], OLD], A, [["A2"], ["A3"], ["old"]], "index 3"),
+        ([A[1], replace(A[0], id="A1"), A[2]], A, [["A1"], ["A2"], ["A1"]], "id 'A1'"),
+    ],
+)
+def test_chunks_that_contradict_each_other_stand_alone_and_a_note_says_so(
+    hits: list[Chunk], stored: list[Chunk], passages: list[list[str]], place: str
+):
+    context = assemble(hits_of(hits), AssemblyConfig(window=2), store=MemoryStore(stored) if stored else None)
+    assert [[piece.candidate.chunk.id for piece in passage.pieces] for passage in context.passages] == passages
+    (note,) = context.trace.notes
+    assert note.startswith(f"document 'A': two texts have {place}, so which chunks adjoin is unknown")
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_offsets_that_contradict_each_other_are_not_used(indexed: bool):
+    """Records of one JSON file, each split by itself: both begin at 0."""
+    records = [
+        Chunk(f"{name}{n}", "data.json", f"{name} {n} says this and that.", 2 * at + n if indexed else None, 20 * n)
+        for at, name in enumerate(("Anna", "Boris"))
+        for n in range(2)
+    ]
+    context = assemble(hits_of(records))
+    assert len(context.trace.notes) >= 1
+    assert context.trace.notes[0].startswith("document 'data.json': the offsets of its chunks contradict each other")
+    assert context.text.count("[...]") == (0 if indexed else 3)
+    assert {source.start for source in context.provenance} == {None}
+
+
+def test_a_hit_that_the_store_does_not_hold_stands_alone_beside_those_that_it_holds():
+    changed = replace(A[4], text="A wording that the store never had.")
+    context = assemble(hits_of([A[1], changed]), AssemblyConfig(window=1), store=MemoryStore(A))
     joined = [[piece.candidate.chunk.id for piece in passage.pieces] for passage in context.passages]
-    assert ["A3"] in joined
-    assert ["old"] in joined
+    assert joined == [["A0", "A1", "A2"], ["A4"]]
+    assert "The store doesn't contain 1 of 2 retrieved chunks" in context.trace.missing
 
 
 def test_what_a_store_has_under_the_id_of_a_hit_in_another_document_is_read():
@@ -96,8 +121,7 @@ def test_what_a_store_has_under_the_id_of_a_hit_is_no_neighbor_of_it():
 def test_a_chunk_without_a_document_is_one_of_its_own_though_its_id_is_not():
     chunks = [Chunk("0", "", "The notice period is three months."), Chunk("0", "", "Membership ends after one month.")]
     context = assemble(hits_of(chunks))
-    assert [citation.document_id for citation in context.citations] == ["0", "0 (hit 1)"]
-    assert context.trace.notes[-1] == "hit '0': its id is another text's, too; this is hit 1"
+    assert [citation.document_id for citation in context.citations] == ["0", "0 (2)"]
 
 
 def test_the_key_of_the_hash_can_be_set():
@@ -106,32 +130,3 @@ def test_the_key_of_the_hash_can_be_set():
     keys = MetadataKeys(content_hash="etag.md5")
     assert assemble(hits_of(chunks), AssemblyConfig(keys=keys)).trace.notes == (note,)
     assert assemble(hits_of(chunks)).trace.notes == ()
-
-
-def test_what_is_not_shared_is_left_as_it_is():
-    assert disambiguate_ids(A) is A
-    assert flag_shared_indexes(A) is A
-    assert flag_shared_indexes([A[0], A[0]]) == [A[0], A[0]]
-    places = {chunk.id: chunk.index or 0 for chunk in A}
-    assert separate_positions(A, places) is places
-
-
-def test_a_shared_id_is_told_apart_within_and_across_documents():
-    other = replace(A[0], text="Another text.")
-    named = disambiguate_ids([A[0], other, A[0], replace(other, document_id="B")])
-    assert [chunk.id == "A0" for chunk in named] == [True, False, True, True]
-    of_b = replace(A[0], document_id="B")
-    known = index_by_id([A[0], of_b])
-    assert find_by_id(known, "A0", "A") is A[0]
-    assert find_by_id(known, "A0", "B") is of_b
-    assert find_by_id(known, "A0", "C") is None
-
-
-def test_each_piece_of_a_chunk_has_a_place_if_its_offset_tells_it():
-    pieces = [replace(A[2], id=f"p{n}", text=f"Piece {n}.", start=start) for n, start in enumerate((80, 0, 40))]
-    members = flag_shared_indexes([A[1], *pieces, A[3]])
-    placed = separate_positions(members, {chunk.id: chunk.index or 0 for chunk in members})
-    assert placed == {"A1": 1, "p1": 2, "p2": 3, "p0": 4, "A3": 5}
-    without = flag_shared_indexes([A[1], *pieces, replace(A[2], start=None), A[3]])
-    same = {chunk.id: chunk.index or 0 for chunk in without}
-    assert separate_positions(without, same) == same

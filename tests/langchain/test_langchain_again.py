@@ -188,7 +188,7 @@ def test_a_chunk_that_is_read_in_several_parts_is_one_chunk_again() -> None:
     assert {citation.document_id for citation in again.citations} == {"drinking", "eating"}
     chunk_ids = [decision.chunk_id for decision in again.trace.decisions]
     assert sorted(chunk_ids) == sorted(set(named))
-    assert not any("occurs twice" in note for note in again.trace.notes)
+    assert not any("two texts have" in note for note in again.trace.notes)
     texts = {one.id: one.page_content for one in pages}
     for source in again.provenance:
         for read in again.text[slice(*source.span)].split("[...]"):  # what the first assembly had left out

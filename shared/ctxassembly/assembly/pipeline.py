@@ -15,7 +15,6 @@ from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call, u
 from ctxassembly.assembly.decisions import RenderedSelection, make_decisions
 from ctxassembly.assembly.dedup.dedup import Duplicates, check_vectors
 from ctxassembly.assembly.expansion.admit import AdmittedHits, admit_hits
-from ctxassembly.assembly.expansion.diagnostics import stripped_indentation
 from ctxassembly.assembly.expansion.expand import expand_hits
 from ctxassembly.assembly.expansion.fetch import fetch_policy
 from ctxassembly.assembly.rendering.cite import cite
@@ -89,9 +88,6 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     neighbors, candidates = yield from expand_hits(admitted, config, policy, duplicates, log)
     all_candidates = (*admitted.candidates, *neighbors)
     joins = Joins(config)
-    if config.enabled and log.missing is None and (stripped := stripped_indentation(candidates, joins)):
-        log.missing = stripped
-        log.notes.append(stripped)
 
     supplement = render_supplement(call.supplement, candidates, query, config, counter)
     unsent = Unsent(candidates, {})

@@ -52,9 +52,6 @@ class ChunkOrigin:
     """Approximate offset, where `start` is unknown because another tool replaced the slice by a longer text."""
     lookup_id: str | None = None
     """The id by which the store finds the document; None if it is `Chunk.document_id`."""
-    shares_index: bool = False
-    """True if another text of the document has the same index: nobody knows then which chunks adjoin it. The engine
-    sets it."""
     has_no_id: bool = False
     """True if the chunk came without an id, so that its own follows from its place: the pieces of a chunk share it."""
 

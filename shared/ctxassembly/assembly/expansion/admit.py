@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import CoroutineType
 from typing import Any, NamedTuple
 
@@ -47,8 +46,6 @@ def admit_hits(hits: Sequence[Hit]) -> AdmittedHits:
     empty: list[Candidate] = []
     admitted: list[Hit] = []
     found: list[tuple[Chunk, Sequence[Issue]]] = []
-    by_index: dict[tuple[str, int], str] = {}
-    by_id: dict[str, str] = {}
     for rank, hit in enumerate(hits):
         if not isinstance(hit, Hit) or not isinstance(hit.chunk, Chunk):
             raise not_a_hit_error(hit, rank)
@@ -56,17 +53,6 @@ def admit_hits(hits: Sequence[Hit]) -> AdmittedHits:
         score, score_issues = sanitize_score(hit.score)
         if issues or score_issues:
             found.append((chunk, [*issues, *score_issues]))
-        text = chunk.text
-        # Two texts under one index, or one id, can't both be right. `adjacency/shared_ids.py` separates them.
-        shares_id = by_id.setdefault(chunk.id, text) != text
-        if chunk.index is not None and by_index.setdefault((chunk.document_id, chunk.index), text) != text:
-            where = f"index {chunk.index} occurs twice in document {safe_repr(chunk.document_id, _ID_CHARS)}"
-            found.append((chunk, [Issue("shared places", where)]))
-        elif shares_id:
-            found.append((chunk, [Issue("shared ids", f"its id is another text's, too; this is hit {rank}")]))
-        if shares_id and issues and chunk.document_id == chunk.id and not hit.chunk.document_id:
-            # Neither names its document, so each is one of its own, and the id can name only the first.
-            chunk = replace(chunk, document_id=f"{chunk.id} (hit {rank})")
         (empty if not chunk.text or chunk.text.isspace() else usable).append(Candidate(rank, chunk, rank, score))
         admitted.append(hit if chunk is hit.chunk and score is hit.score else Hit(chunk, score))
     return AdmittedHits(tuple(usable), tuple(empty), tuple(_describe("hit", found)), tuple(admitted))

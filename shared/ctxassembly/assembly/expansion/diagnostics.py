@@ -15,26 +15,22 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
-from ctxassembly.assembly.adjacency.indentation import is_indentation_lost
 from ctxassembly.assembly.adjacency.positions import (
     OFFSET_TOLERANCE,
     PARENT_KEY,
     chunk_section,
     is_facts,
     offset_of,
-    overlap_by_offset,
 )
-from ctxassembly.assembly.rendering.groups import GetJoin
-from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import pluralize, safe_repr
 from ctxassembly.user_warnings import with_remedy
 
-Problem = Literal["place", "part", "answer", "method", "failed", "pages", "hit", "indentation"]
+Problem = Literal["place", "part", "answer", "method", "failed", "pages", "hit"]
 """The hits have no position in their document, or one in a page or a larger chunk alone; the store has none of the
 expected chunks; the store can't be queried; it raised an error; each page of a file is a separate document; the store
-doesn't contain the hits themselves; the splitter stripped the indentation of code."""
+doesn't contain the hits themselves."""
 
 _ALONE = "The text before and after the retrieved chunks isn't added"
 ADVICE: Mapping[Problem, tuple[str, str]] = {
@@ -47,10 +43,6 @@ ADVICE: Mapping[Problem, tuple[str, str]] = {
     "method": (_ALONE, "assemble(hits, store=MemoryStore(chunks))"),
     "failed": (_ALONE, "AssemblyConfig(on_store_error='raise')"),
     "hit": ("The text before and after these chunks isn't added", "store = VectorStoreNeighbors(vectorstore)"),
-    "indentation": (
-        "It isn't joined with the chunk before it",
-        "RecursiveCharacterTextSplitter.from_language(language, strip_whitespace=False)",
-    ),
     "pages": ("Text that runs over a page break isn't joined", "AssemblyConfig(keys=MetadataKeys(document_id={!r}))"),
 }
 """What follows from each problem, and the call that fixes it, unless the store has one; see `protocols.Store`."""
@@ -156,19 +148,6 @@ def _missing_hit_proof(hits: Iterable[Chunk]) -> str | None:
         if hit.index is not None and hit.index != (first := first_indexes.setdefault(hit.document_id, hit.index)):
             chunks = f"chunks {first} and {hit.index} of document {safe_repr(hit.document_id, _ID_CHARS)}"
             return f"{chunks} were retrieved, and it doesn't find chunk {first} either"
-    return None
-
-
-def stripped_indentation(candidates: Iterable[Candidate], get_join: GetJoin) -> str | None:
-    """Return the message that says which of `candidates` has lost the indentation of its first line; None if none."""
-    by_place = {(candidate.chunk.document_id, candidate.position): candidate.chunk for candidate in candidates}
-    for (document_id, position), second in by_place.items():
-        first = by_place.get((document_id, position - 1))
-        if first is None or get_join(first, second, True) is not None:
-            continue
-        shared = overlap_by_offset(first, second)
-        if is_indentation_lost(first, second, None if shared is None else -shared):
-            return describe_problem("indentation", f"Chunk {safe_repr(second.id, _ID_CHARS)} has lost its indentation")
     return None
 
 

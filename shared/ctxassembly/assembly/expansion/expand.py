@@ -5,27 +5,27 @@ The part of the flow that asks for I/O: chunks from the store, and vectors where
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ctxassembly.assembly.adjacency.conflicting_offsets import drop_conflicting_offsets
+from ctxassembly.assembly.adjacency.consistency import (
+    describe_contradictions,
+    drop_conflicting_offsets,
+    find_contradictions,
+    separate_documents,
+    without_place,
+)
 from ctxassembly.assembly.adjacency.positions import (
+    CHAIN_GAP,
     KnownComplete,
     assign_document,
     chunk_positions,
     find_containers,
     is_covered,
     merge_linked,
-)
-from ctxassembly.assembly.adjacency.shared_ids import (
-    contested_documents,
-    disambiguate_documents,
-    disambiguate_ids,
-    flag_shared_indexes,
-    separate_positions,
-    without_adjacency,
 )
 from ctxassembly.assembly.dedup.dedup import Duplicates
 from ctxassembly.assembly.expansion.access import MetadataAccess
@@ -42,7 +42,7 @@ from ctxassembly.assembly.expansion.references import score_neighbors
 from ctxassembly.assembly.expansion.store_identity import is_in_documents
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import CONTAINED, Candidate
-from ctxassembly.data.chunks import Chunk, has_flag, renumber_document
+from ctxassembly.data.chunks import Chunk, has_flag
 from ctxassembly.data.requests import FetchChunks, Request
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tracing.lineage import Lineage
@@ -100,28 +100,42 @@ def _add_neighbors(
     hits: Candidates, admitted: AdmittedHits, config: AssemblyConfig, policy: FetchPolicy, log: TraceRecorder
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[Candidates, Candidates]]:
     """Return the hits with their position in the document, and their neighbors."""
-    without_neighbors = {hit.rank for hit in hits if has_flag(hit.chunk, "no_neighbors", config.keys)}
-    expanded = [hit.chunk for hit in hits if hit.rank not in without_neighbors]
+    contradictions = find_contradictions(hit.chunk for hit in hits)
+    log.notes += describe_contradictions(contradictions)
+    alone = {hit.key for hit in hits if hit.chunk.document_id in contradictions}
+    without_neighbors = alone | {hit.key for hit in hits if has_flag(hit.chunk, "no_neighbors", config.keys)}
+    expanded = [hit.chunk for hit in hits if hit.key not in without_neighbors]
     fetched = yield from _fetch_neighbors(expanded, admitted, config, policy, log)
-    own_hits = _separate_unstored([hit.chunk for hit in hits], fetched, config)
+    # Nothing in the store says what is next to a hit that it holds no more, or never held.
+    unstored = {id(hit) for hit in fetched.unstored_hits if is_in_documents(hit, fetched.known_documents)}
+    alone |= {hit.key for hit in hits if id(hit.chunk) in unstored}
+    own_hits = separate_documents([hit.chunk for hit in hits], contradictions)
+    own_hits = [without_place(chunk) if hit.key in alone else chunk for hit, chunk in zip(hits, own_hits, strict=True)]
     chunks, found = _merge_linked_documents(own_hits, fetched), fetched.chunks
+    # What the store has may contradict the hits as well.
+    joinable = [chunk for hit, chunk in zip(hits, chunks, strict=True) if hit.key not in alone]
+    stored = find_contradictions([*joinable, *found])
+    log.notes += describe_contradictions(stored)
+    found = [chunk for chunk in found if chunk.document_id not in stored]
     placed, notes = drop_conflicting_offsets([*chunks, *found], config.keys)
     log.notes += notes
-    flagged = flag_shared_indexes(placed)
-    chunks, found = [*flagged[: len(hits)]], [*flagged[len(hits) :]]
-    # Positions are looked up by id. In the context and in the trace a chunk keeps its original id.
-    with_unique_ids = disambiguate_ids(flagged)
-    position_of = _chunk_positions(with_unique_ids, admitted, fetched, policy, config)
+    chunks, found = [*placed[: len(hits)]], [*placed[len(hits) :]]
+    joinable = [chunk for hit, chunk in zip(hits, chunks, strict=True) if hit.key not in alone]
+    position_of = _chunk_positions([*joinable, *found], admitted, fetched, policy, config)
+    alone_at = _positions_alone((hit for hit in hits if hit.key in alone), max(position_of.values(), default=0))
     positioned = tuple(
-        Candidate(hit.key, chunk, hit.rank, hit.score, 0, position_of[chunk.document_id, name.id])
-        for hit, chunk, name in zip(hits, chunks, with_unique_ids[: len(hits)], strict=True)
+        Candidate(
+            hit.key, chunk, hit.rank, hit.score, 0, alone_at.get(hit.key) or position_of[chunk.document_id, chunk.id]
+        )
+        for hit, chunk in zip(hits, chunks, strict=True)
     )
-    expanding = [hit for hit in positioned if hit.rank not in without_neighbors] if without_neighbors else positioned
+    asked = [hit for hit in positioned if hit.key not in without_neighbors]
+    expanding = [hit for hit in asked if hit.key not in alone]
     # Neighbors are numbered after all hits, copies included.
     keyed = [*enumerate(found, len(admitted.hits))]
     neighbors = score_neighbors(expanding, keyed, position_of, policy.window, config.neighbor_decay, policy.access)
     neighbors += tuple(
-        Candidate(key, chunk, expanding[place].rank, distance=config.window + 1)
+        Candidate(key, chunk, asked[place].rank, distance=config.window + 1)
         for key, (place, chunk) in enumerate(fetched.mentioned, len(admitted.hits) + len(found))
     )
     if policy.access is not None and (neighbors or policy.access.excluded_count):
@@ -159,22 +173,6 @@ def _fetch_neighbors(
     return fetched
 
 
-def _separate_unstored(hits: Sequence[Chunk], fetched: FetchedChunks, config: AssemblyConfig) -> list[Chunk]:
-    """Return the hits, of which those that the store doesn't hold are of other documents than those that it holds.
-
-    If two texts have one id, the store tells which of them it holds. The others may be of several collections.
-    """
-    unstored_ids = {id(hit) for hit in fetched.unstored_hits if is_in_documents(hit, fetched.known_documents)}
-    if unstored_ids:
-        taken, contested = {hit.document_id for hit in hits}, contested_documents(hits)
-        separated = [renumber_document(hit, 1, taken) if id(hit) in unstored_ids else hit for hit in hits]
-        hits = [
-            without_adjacency(own) if own is not hit and hit.document_id in contested else own
-            for hit, own in zip(hits, separated, strict=True)
-        ]
-    return [*disambiguate_documents(hits, lambda hit: MetadataAccess(config).shared_values(hit))]
-
-
 def _merge_linked_documents(hits: list[Chunk], fetched: FetchedChunks) -> list[Chunk]:
     """Return the hits, and change the chunks in `fetched`, so that linked ones without a document share one."""
     document_map = merge_linked(hits, fetched.chunks)
@@ -204,10 +202,23 @@ def _chunk_positions(
     return {
         (document_id, chunk_id): position
         for document_id, members in by_document.items()
-        for chunk_id, position in separate_positions(
-            members, chunk_positions(members, empty_indexes[document_id], config.keys.page, complete)
+        for chunk_id, position in chunk_positions(
+            members, empty_indexes[document_id], config.keys.page, complete
         ).items()
     }
+
+
+def _positions_alone(hits: Iterable[Candidate], last: int) -> dict[int, int]:
+    """Return positions behind the `last` one, by key, for hits next to which nothing may be: far from each other."""
+    ordered = sorted(
+        hits,
+        key=lambda hit: (
+            math.inf if hit.chunk.index is None else hit.chunk.index,
+            math.inf if hit.chunk.start is None else hit.chunk.start,
+            hit.rank,
+        ),
+    )
+    return {hit.key: last + CHAIN_GAP * number for number, hit in enumerate(ordered, 1)}
 
 
 def _note_exclusions(access: MetadataAccess, log: TraceRecorder) -> None:

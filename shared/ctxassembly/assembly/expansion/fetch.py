@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ctxassembly.assembly.adjacency.positions import adopt_documents, assign_document, chunk_section, merge_linked
-from ctxassembly.assembly.adjacency.shared_ids import index_by_id, scoped_id
 from ctxassembly.assembly.expansion.access import MetadataAccess
 from ctxassembly.assembly.expansion.admit import AdmittedHits, admit_chunks
 from ctxassembly.assembly.expansion.diagnostics import Problem, describe_problem
 from ctxassembly.assembly.expansion.mentions import find_mentioned, mention_refs
-from ctxassembly.assembly.expansion.references import index_refs, link_refs
+from ctxassembly.assembly.expansion.references import index_by_id, index_refs, link_refs, scoped_id
 from ctxassembly.assembly.expansion.store_identity import StoredHits, is_in_documents
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.chunks import Chunk, ChunkRef

@@ -11,12 +11,37 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from ctxassembly.assembly.adjacency.positions import chunk_section, page_key
-from ctxassembly.assembly.adjacency.shared_ids import find_by_id
 from ctxassembly.assembly.expansion.access import MetadataAccess, NearHit
 from ctxassembly.assembly.expansion.far_heads import MAX_CHUNKS, far_heads
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk, ChunkRef, OffsetRange
 from ctxassembly.text.tables import begins_inside_table
+
+_ID_SEPARATOR = "\0"
+"""Separates a chunk's id from its document's in a name; databases have no such id."""
+
+
+def scoped_id(chunk_id: str, document_id: str) -> str:
+    """Return the name that a chunk is known under if one of another document has its id."""
+    return f"{chunk_id}{_ID_SEPARATOR}{document_id}"
+
+
+def index_by_id(chunks: Sequence[Chunk]) -> dict[str, Chunk]:
+    """Return `chunks` by the name that they are known under; of several in one document with the same id, the first."""
+    known = {chunk.id: chunk for chunk in reversed(chunks)}
+    if len(known) < len(chunks):
+        for chunk in chunks:
+            if known[chunk.id].document_id != chunk.document_id:
+                known.setdefault(scoped_id(chunk.id, chunk.document_id), chunk)
+    return known
+
+
+def _find_by_id(known: Mapping[str, Chunk], chunk_id: str, document_id: str) -> Chunk | None:
+    """Return the chunk of the document that is known under that id; one of another document may have the same."""
+    found = known.get(chunk_id)
+    if found is None or found.document_id == document_id:
+        return found
+    return known.get(scoped_id(chunk_id, document_id))
 
 
 def index_refs(hits: Sequence[Chunk], window: int, known: Iterable[Chunk] = ()) -> tuple[ChunkRef, ...]:
@@ -115,7 +140,7 @@ def _follow_links(
             if link is None:
                 yield ChunkRef(hit.lookup_id) if _is_one_sided(current, known, forward) else current
                 break
-            neighbor = find_by_id(known, link, hit.document_id)
+            neighbor = _find_by_id(known, link, hit.document_id)
             if neighbor is None:
                 yield ChunkRef(hit.lookup_id, chunk_id=link)
                 break

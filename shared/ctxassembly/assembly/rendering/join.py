@@ -8,10 +8,8 @@ be no accident and if it can be meant in one way only (`adjacency/overlap.py`). 
 
 from __future__ import annotations
 
-from ctxassembly.assembly.adjacency.indentation import is_indentation_lost
 from ctxassembly.assembly.adjacency.overlap import overlap_length
 from ctxassembly.assembly.adjacency.positions import chunk_section, claimed_overlap, overlap_by_offset
-from ctxassembly.assembly.adjacency.shared_ids import has_shared_index
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Join
 from ctxassembly.data.chunks import Chunk
@@ -46,29 +44,13 @@ def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, ma
     Approximate offsets say where to look for shared text.
     """
     offset_overlap = overlap_by_offset(first, second)
-    # Several texts have the index or the id, so being adjacent proves nothing: only touching offsets or shared text do.
-    is_ambiguous = has_shared_index(first) or has_shared_index(second)
     # Offsets that the text bears out.
     if (
         offset_overlap is not None
         and offset_overlap >= 0
-        and (
-            (is_adjacent and not is_ambiguous)
-            or offset_overlap > min_chars
-            or chunk_section(first) == chunk_section(second)
-        )
+        and (is_adjacent or offset_overlap > min_chars or chunk_section(first) == chunk_section(second))
     ):
         return Join(offset_overlap, "")
-    if is_ambiguous:
-        if (
-            offset_overlap is not None
-            and -min_chars <= offset_overlap < 0
-            and chunk_section(first) == chunk_section(second)
-        ):
-            return NEXT_LINE
-        are_close = first.index is not None and second.index is not None and abs(first.index - second.index) <= 1
-        shared = overlap_length(first.text, second.text, min_chars, max_chars) if are_close else 0
-        return Join(shared, "") if shared else None
     # Approximate offsets say only that shared text is to be looked for, and indexes that aren't adjacent that it isn't.
     if not is_adjacent:
         if first.index is not None or second.index is not None or claimed_overlap(first, second) <= min_chars:
@@ -77,14 +59,12 @@ def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, ma
         return Join(shared, "") if shared else None
     # A gap of a few characters is white space that the splitter stripped: there is no overlap to look for.
     if offset_overlap is not None and offset_overlap >= -min_chars:
-        return None if is_indentation_lost(first, second, -offset_overlap) else NEXT_LINE
+        return NEXT_LINE
     if offset_overlap is not None and first.index is None and second.index is None and _is_gap(first, second):
         return None
     # Adjacent, with unknown or wrong offsets: find the overlap in the texts. If none is found, the chunks touch.
     shared = _recorded_overlap(first, second) or overlap_length(first.text, second.text, min_chars, max_chars)
-    if shared:
-        return Join(shared, "")
-    return None if is_indentation_lost(first, second, None) else NEXT_LINE
+    return Join(shared, "") if shared else NEXT_LINE
 
 
 def _recorded_overlap(first: Chunk, second: Chunk) -> int:

@@ -1,0 +1,139 @@
+"""Chunks of one document that contradict each other: nothing is guessed about them, and a note says so.
+
+Two texts can't both have one id, or one index. It happens when a splitter copies the metadata of the text it cuts, when
+two stores both count from 0, or when a new version of a file is stored next to the old one. Then nobody knows which
+chunks adjoin: each hit of the document stands alone, without neighbors.
+
+Two texts can't both begin where their offsets say if one reaches beyond the middle of the other and differs there.
+Records of one JSON or CSV file are often loaded as documents of the same source and split one by one: then each record
+has a chunk at offset 0. Joined by such offsets, one record would go on in another. So they are used no more, and only
+indexes and links say which chunks adjoin.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ctxassembly.assembly.adjacency.overlap import overlap_length
+from ctxassembly.assembly.adjacency.positions import OFFSET_TOLERANCE, chunk_section, overlap_by_offset
+from ctxassembly.data.chunks import Chunk, ChunkOrigin, SectionKey, renumber_document, section_of
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.safe_repr import safe_repr
+
+_ID_CHARS = 80
+
+
+class Contradiction(NamedTuple):
+    """Two texts of a document in one place."""
+
+    place: str
+    """The id or the index, for a note."""
+    of_ids: bool
+    """True if the two have one id that they came with."""
+
+
+def find_contradictions(chunks: Iterable[Chunk]) -> dict[str, Contradiction]:
+    """Return the first two texts under one id, or else under one index, for each document that has such texts."""
+    first_texts: dict[tuple[str, str, object], str] = {}
+    found: dict[str, Contradiction] = {}
+    for chunk in chunks:
+        text = chunk.text.strip()
+        for name, value in (("id", chunk.id), ("index", chunk.index)):
+            if value is not None and first_texts.setdefault((chunk.document_id, name, value), text) != text:
+                has_own_id = name == "id" and not (chunk.origin and chunk.origin.has_no_id)
+                if has_own_id or chunk.document_id not in found:
+                    found[chunk.document_id] = Contradiction(f"{name} {safe_repr(value, _ID_CHARS)}", has_own_id)
+    return found
+
+
+def describe_contradictions(found: dict[str, Contradiction]) -> list[str]:
+    """Return a note on each document whose chunks contradict each other."""
+    return [
+        f"document {safe_repr(document_id, _ID_CHARS)}: two texts have {place}, so which chunks adjoin is unknown; "
+        "its chunks are neither joined nor given neighbors"
+        for document_id, (place, _) in found.items()
+    ]
+
+
+def separate_documents(hits: Sequence[Chunk], found: dict[str, Contradiction]) -> list[Chunk]:
+    """Return `hits` with a document of its own for each text that shares its id with another one of its document.
+
+    Two collections may both have a `handbook.pdf#0`. An id that follows from the place is no sign of that: the pieces
+    of a chunk share it.
+    """
+    texts: dict[tuple[str, str], list[str]] = defaultdict(list)
+    taken = {hit.document_id for hit in hits}
+    result: list[Chunk] = []
+    for hit in hits:
+        if hit.document_id in found and found[hit.document_id].of_ids:
+            known, text = texts[hit.document_id, hit.id], hit.text.strip()
+            if text not in known:
+                known.append(text)
+            result.append(renumber_document(hit, known.index(text), taken))
+        else:
+            result.append(hit)
+    return result
+
+
+def without_place(chunk: Chunk) -> Chunk:
+    """Return `chunk` as one that neither an index nor an offset nor a link makes adjacent to another."""
+    origin = replace(chunk.origin, near=None) if chunk.origin else None
+    return replace(chunk, index=None, start=None, prev_id=None, next_id=None, origin=origin)
+
+
+def drop_conflicting_offsets(chunks: Sequence[Chunk], keys: MetadataKeys) -> tuple[Sequence[Chunk], list[str]]:
+    """Return `chunks` without offsets that contradict each other, and notes.
+
+    If the metadata of numbered chunks name the pages or sections that their offsets count in, no note is needed.
+    """
+    by_part: dict[tuple[str, SectionKey], list[Chunk]] = defaultdict(list)
+    for chunk in chunks:
+        if chunk.start is not None:
+            by_part[chunk.document_id, chunk_section(chunk)].append(chunk)
+    conflicts = {part: pair for part, members in by_part.items() if (pair := _find_conflict(members))}
+    if not conflicts:
+        return chunks, []
+    resolved = [
+        replace(chunk, start=None, origin=replace(chunk.origin or ChunkOrigin(), near=None))
+        if (chunk.document_id, chunk_section(chunk)) in conflicts
+        else chunk
+        for chunk in chunks
+    ]
+    return resolved, [
+        f"document {safe_repr(document_id, _ID_CHARS)}: the offsets of its chunks contradict each other and are not "
+        f"used; {safe_repr(first.id, _ID_CHARS)} at {first.start:,} and {safe_repr(second.id, _ID_CHARS)} at "
+        f"{second.start:,} have different texts"
+        for (document_id, _), (first, second) in conflicts.items()
+        if first.index is None or section_of(first.metadata, keys) == section_of(second.metadata, keys)
+    ]
+
+
+def _find_conflict(chunks: Iterable[Chunk]) -> tuple[Chunk, Chunk] | None:
+    """Return the first two of `chunks` whose offsets contradict each other."""
+    farthest: Chunk | None = None
+    for chunk in sorted(chunks, key=lambda chunk: (chunk.start or 0, -len(chunk.text))):
+        if farthest is not None and _is_conflict(farthest, chunk):
+            return farthest, chunk
+        if farthest is None or _end(chunk) > _end(farthest):
+            farthest = chunk
+    return None
+
+
+def _is_conflict(first: Chunk, second: Chunk) -> bool:
+    """Return True if `first` reaches beyond the middle of `second`, by their offsets, and their texts differ there.
+
+    Where a tool puts words before each chunk or strips blanks, texts that overlap differ, too, and their order is
+    right.
+    """
+    return (
+        _end(first) > (second.start or 0) + len(second.text) // 2
+        and overlap_by_offset(first, second) is None
+        and not overlap_length(first.text, second.text, OFFSET_TOLERANCE)
+    )
+
+
+def _end(chunk: Chunk) -> int:
+    return (chunk.start or 0) + len(chunk.text)
