@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 from builders import count, words_of
-from ctxassembly import AssemblyConfig, Chunk, Conversation, Hit, Labels, MemoryStore, aassemble, assemble
+from ctxassembly import AssemblyConfig, Conversation, Hit, Labels, MemoryStore, aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError
 from strategies import Retrieval, arguments, retrievals
 
@@ -143,20 +143,6 @@ def test_no_context_has_more_labels_than_it_took(case: Retrieval):
     context = assemble(case.hits, config, conversation=conversation, **arguments(case))
     assert len(context.citations) <= sum(taken)
     assert labels.next == 1 + len(context.citations)
-
-
-def test_a_document_that_expansion_splits_in_two_has_two_labels_reserved():
-    """The store holds one hit of the document and not the other, so they are of two documents."""
-    labels, reserved = Labels(), []
-    conversation = Conversation(labels=labels)
-    reserve = labels.reserve
-    labels.reserve = lambda count, least: reserved.append(count) or reserve(count, least)  # type: ignore[method-assign, assignment]
-    hits = [Hit(Chunk("B0", "B", "Drink water.", 0)), Hit(Chunk("B1", "B", "Eat nothing.", 1))]
-    store = MemoryStore([hits[1].chunk, Chunk("B3", "B", "Come early.", 3)])
-    config = AssemblyConfig(granularity="passage", order="documents")
-    context = assemble(hits, config, store=store, conversation=conversation)
-    assert [each.document_id for each in context.citations] == ["B (2)", "B"]
-    assert reserved == [2]
 
 
 def test_labels_that_are_copied_count_together_and_those_that_are_pickled_go_on():

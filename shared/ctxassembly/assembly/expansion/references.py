@@ -12,10 +12,8 @@ from operator import attrgetter
 
 from ctxassembly.assembly.adjacency.positions import chunk_section, page_key
 from ctxassembly.assembly.expansion.access import MetadataAccess, NearHit
-from ctxassembly.assembly.expansion.far_heads import MAX_CHUNKS, far_heads
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk, ChunkRef, OffsetRange
-from ctxassembly.text.tables import begins_inside_table
 
 _ID_SEPARATOR = "\0"
 """Separates a chunk's id from its document's in a name; databases have no such id."""
@@ -47,15 +45,13 @@ def _find_by_id(known: Mapping[str, Chunk], chunk_id: str, document_id: str) -> 
 def index_refs(hits: Sequence[Chunk], window: int, known: Iterable[Chunk] = ()) -> tuple[ChunkRef, ...]:
     """References to the chunks at index +- `window` of `hits`, by document, then by index.
 
-    Before a hit that begins inside a table they reach as far as its header may be. Chunks among `hits` and `known` are
-    left out. No index is negative; only the store knows where a document ends.
+    Chunks among `hits` and `known` are left out. No index is negative; only the store knows where a document ends.
     """
     known_indexes: dict[str, set[int]] = defaultdict(set)
     near_indexes: dict[str, set[int]] = defaultdict(set)
     for hit in hits:
         if hit.index is not None:
-            before = max(window, MAX_CHUNKS) if begins_inside_table(hit.text) else window
-            near_indexes[hit.lookup_id].update(range(max(0, hit.index - before), hit.index + window + 1))
+            near_indexes[hit.lookup_id].update(range(max(0, hit.index - window), hit.index + window + 1))
     for chunk in (*hits, *known):
         if chunk.index is not None:
             known_indexes[chunk.lookup_id].add(chunk.index)
@@ -163,9 +159,9 @@ def score_neighbors(
 ) -> tuple[Candidate, ...]:
     """Return the chunks within `window` of a hit as candidates, nearest first, then by rank, document and position.
 
-    A chunk with the header of a hit's table is one at any distance. `chunks` come with their keys; `positions` are by
-    document id and chunk id. A neighbor's score is its best hit's times `decay` per step. It is never above the hit's
-    own, as half of a negative score would be. With `access` a neighbor has to agree with its hit.
+    `chunks` come with their keys; `positions` are by document id and chunk id. A neighbor's score is its best hit's
+    times `decay` per step. It is never above the hit's own, as half of a negative score would be. With `access` a
+    neighbor has to agree with its hit.
     """
     near: dict[tuple[str, int], list[NearHit]] = defaultdict(list)
     """The hits near each position of a document."""
@@ -173,12 +169,11 @@ def score_neighbors(
     for steps in range(-window, window + 1):
         for document_id, position, hit in places:
             near[document_id, position - steps].append((abs(steps), hit))
-    heads = far_heads(hits, chunks, positions)
-    decays = [decay**steps for steps in range(max(window, MAX_CHUNKS) + 1)]
+    decays = [decay**steps for steps in range(window + 1)]
     found: list[Candidate] = []
     for key, chunk in chunks:
         position = positions[chunk.document_id, chunk.id]
-        nearby = [*heads.get(key, ()), *near.get((chunk.document_id, position), ())]
+        nearby: Sequence[NearHit] = near.get((chunk.document_id, position), ())
         if access is not None and nearby:
             nearby = access.filter_agreeing(chunk, nearby)
         nearest: tuple[int, int] | None = None

@@ -29,7 +29,6 @@ from ctxassembly.text.query_terms import Bm25, QueryTerms
 from ctxassembly.text.sentence_rules import is_wrapped_line
 from ctxassembly.text.text_index import HEADING, TextIndex, index_texts
 from ctxassembly.tokens.cache import TextCache
-from ctxassembly.wording.languages import referring_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -272,7 +271,6 @@ def score_sentences(
         term_scores,
         TextLines(text, boundaries, continues, candidate_text.document_ids),
         max_lexical_score=max_lexical_score,
-        referring_words=referring_words(query_terms.words),
     )
 
 

@@ -14,7 +14,6 @@ which one is among the best (`tables.py`).
 from __future__ import annotations
 
 import math
-import re
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -46,8 +45,6 @@ section. At an equal number of tokens, recall is .01 to .02 higher than with a c
 """
 MIN_CHARS = 13
 """Length of the shortest sentence that may represent its chunk; a shorter one says no more than a gap marker."""
-_FIRST_WORD = re.compile(r"\W{0,20}(\w+)")
-"""The first word of a sentence, behind quotation marks and the sign of a list item."""
 
 
 def minimum_at(tokens: FloatArray, min_relevance: float) -> FloatArray:
@@ -150,8 +147,6 @@ class ScoredSentences:
     """The largest difference that the words of the query and a scorer can make."""
     linked_documents: Collection[str] = frozenset()
     """The documents that the query or the best sentences mention by title."""
-    referring_words: frozenset[str] = frozenset()
-    """Words that refer to the sentence before, if they begin one."""
 
     @property
     def scores(self) -> FloatArray:
@@ -248,13 +243,6 @@ class ScoredSentences:
     def sentence_text(self, index: int) -> str:
         """Return the text of a sentence without the white space around it."""
         return self.text[self.boundaries[index] : self.boundaries[index + 1]].strip()
-
-    def refers_back(self, index: int) -> bool:
-        """Return whether a sentence continues the one before it and begins with a word that refers to it."""
-        if not self.continues[index]:
-            return False
-        first = _FIRST_WORD.match(self.text, self.boundaries[index], self.boundaries[index + 1])
-        return first is not None and first[1].casefold() in self.referring_words
 
     @cached_property
     def short_best_hit_range(self) -> range:

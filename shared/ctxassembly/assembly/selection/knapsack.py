@@ -80,11 +80,8 @@ class TokenCosts(dict[int, float]):
 
 
 # The companions of a sentence are those that are picked with it, or it isn't picked: what its line needs to be
-# understood (`text/lines.py`), and what they need in turn. A sentence that begins with "This" or "They" is read better
-# with the one before it, its antecedent, which is picked with it if there is room for both.
+# understood (`text/lines.py`), and what they need in turn.
 
-MAX_ANTECEDENT_CHARS = 400
-"""Length of the longest antecedent."""
 MAX_BEST = 10
 """Number of the best sentences: they are kept alone rather than not at all."""
 MAX_COMPANIONS = 4
@@ -117,14 +114,6 @@ class Companions(dict[int, tuple[int, ...]]):
         self[index] = found
         return found
 
-    def has_antecedent(self, index: int) -> bool:
-        """Return True if the sentence at `index` refers to the one before it, and that one may be included."""
-        return (
-            self._sentences.refers_back(index)
-            and self._may_be_included[index - 1] > 0
-            and self._sentences.boundaries[index] - self._sentences.boundaries[index - 1] <= MAX_ANTECEDENT_CHARS
-        )
-
     def can_do_without(self, index: int) -> bool:
         """Return True if the sentence at `index` may be kept alone where its companions don't fit.
 
@@ -152,9 +141,8 @@ class Companions(dict[int, tuple[int, ...]]):
 
 
 # A gap of one sentence between two picked ones is closed, since a marker would say less. So the cost of a sentence
-# includes the gaps that it closes, less the markers that it saves. One that begins with "This" or "They" brings the
-# sentence before it if that fits, too. When little room is left, nearly all sentences are too long, so checks run from
-# cheapest to most expensive: the length, then the cost of the header, then the count.
+# includes the gaps that it closes, less the markers that it saves. When little room is left, nearly all sentences are
+# too long, so checks run from cheapest to most expensive: the length, then the cost of the header, then the count.
 
 MAX_SCRAP_CHARS = 12
 """Length of the longest sentence that says no more than a gap marker."""
@@ -217,10 +205,7 @@ def pick_greedily(
             all_fit = False
             misses += 1
             continue
-        cost += needed_cost
-        if index - 1 not in picked:
-            cost += _add_antecedent(index, added, picked, free_tokens - cost, costs, companions)
-        free_tokens -= cost
+        free_tokens -= cost + needed_cost
         picked |= added
         open_labels.add(label)
         picked_texts.add(text)
@@ -271,22 +256,6 @@ def _add_companions(
         added |= needed
         return cost
     return 0.0 if companions.can_do_without(index) else None
-
-
-def _add_antecedent(
-    index: int, added: set[int], picked: Collection[int], free_tokens: float, costs: TokenCosts, companions: Companions
-) -> float:
-    """Add the sentence before to those `added` with the one at `index` if this one refers to it; return its tokens.
-
-    It isn't added if `free_tokens` are too few, or if it needs others itself: a row would come without its header.
-    """
-    before = index - 1
-    if before in added or not companions.has_antecedent(index) or costs[before] > free_tokens:
-        return 0.0
-    if {*companions[before]}.difference(picked, added):
-        return 0.0
-    added.add(before)
-    return costs[before]
 
 
 def _adds_nothing(

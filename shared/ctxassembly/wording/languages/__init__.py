@@ -47,17 +47,6 @@ def stop_words(words: Iterable[str]) -> frozenset[str]:
     return frozenset().union(*(matches for _, matches in _stop_words_by_language(words)))
 
 
-def referring_words(query_words: Iterable[str]) -> frozenset[str]:
-    """Return the words that refer to the sentence before, in the language, or languages, of a query.
-
-    >>> sorted(referring_words(["what", "caused", "the", "war"]) & {"this", "deze"})
-    ['this']
-    """
-    return frozenset().union(
-        *[language.referring_words.split() for language, _ in _stop_words_by_language(query_words)]
-    )
-
-
 _WORD = re.compile(r"\w+")
 _NAME_PARTICLES = re.compile(r"\b(?:van|von|de|del|du|ten|ter|zu)\b(?: (?:de[nr]?|la|las|los|het)\b)?(?= [A-Z])")
 """Function words that are part of a name, such as "van der" in "van der Berg"."""

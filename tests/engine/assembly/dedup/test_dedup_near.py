@@ -33,8 +33,7 @@ def test_of_two_near_duplicates_the_higher_ranked_survives_and_names_the_other()
 @pytest.mark.parametrize(
     ("fact", "edit"),
     [
-        ("a number", ("twee uur", "drie uur")),
-        ("a number in digits", ("5 mg", "50 mg")),
+        ("a number", ("5 mg", "50 mg")),
         ("a month", ("in mei", "in juni")),
         ("a name", ("dokter Jansen", "dokter Pietersen")),
         ("a negation", ("mag wel", "mag niet")),

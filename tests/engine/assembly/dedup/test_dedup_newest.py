@@ -47,8 +47,8 @@ def test_the_trace_tells_ranks_as_they_were():
 
 def test_a_newer_version_may_state_other_facts():
     """That is what makes it a version. Without the dates to tell, both are kept."""
-    old = replace(OLD, text=f"{OLD.text} Wait two hours.")
-    new = replace(NEW, text=f"{NEW.text} Wait three hours.")
+    old = replace(OLD, text=f"{OLD.text} Wait 2 hours.")
+    new = replace(NEW, text=f"{NEW.text} Wait 3 hours.")
     assert standing(newest(old, new)) == ["new"]
     assert standing(newest(old, replace(new, metadata={}))) == ["old", "new"]
     assert standing(newest(old, new, prefer_version="score")) == ["old", "new"]
@@ -125,7 +125,7 @@ def test_a_newer_neighbor_takes_a_hits_place():
 
 def test_semantic_versions_too():
     chunks = [
-        Chunk("old", "A", "Six hours.", vector=(1, 0), metadata={"updated_at": "2023-01-01"}),
+        Chunk("old", "A", "6 hours.", vector=(1, 0), metadata={"updated_at": "2023-01-01"}),
         Chunk("new", "B", "Wait 6 hours at least.", vector=(1, 0), metadata={"updated_at": "2024-01-01"}),
     ]
     context = newest(*chunks, dedup="semantic")

@@ -14,7 +14,7 @@ from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, aassemble, 
 from ctxassembly.errors import ConfigError, InputError, StoreError
 
 SEMANTIC = AssemblyConfig(dedup="semantic")
-WATER = Chunk("water", "A", "You may drink water until two hours before.")
+WATER = Chunk("water", "A", "You may drink water until 2 hours before.")
 DRINK = Chunk("drink", "B", "Drinking is allowed up to 2 hours ahead of it.")
 PARK = Chunk("park", "C", "The car park is open day and night.")
 MEANING = {WATER.text: (1.0, 0.1), DRINK.text: (1.0, 0.15), PARK.text: (0.0, 1.0)}
@@ -78,10 +78,8 @@ def test_the_threshold_decides():
 @pytest.mark.parametrize("cosine", [0.8, 0.98, 1])
 def test_three_hours_are_not_dropped_for_two_hours(cosine: float):
     """Three hours isn't dropped for two hours at a cosine of .80: numbers that differ forbid a semantic copy."""
-    two = Chunk("two", "A", "You may drink water until two hours before.", vector=(1.0, 0.0))
-    three = Chunk(
-        "three", "B", "Drinking water is fine up to three hours ahead.", vector=(cosine, (1 - cosine**2) ** 0.5)
-    )
+    two = Chunk("two", "A", "You may drink water until 2 hours before.", vector=(1.0, 0.0))
+    three = Chunk("three", "B", "Drinking water is fine up to 3 hours ahead.", vector=(cosine, (1 - cosine**2) ** 0.5))
     same = Chunk("same", "C", "Drinking water is fine up to 2 hours ahead.", vector=(0.8, 0.6))
     context = assemble(hits_of([two, three, same]), replace(SEMANTIC, semantic_threshold=0.8))
     assert standing(context) == ["two", "three"]
@@ -97,7 +95,7 @@ def test_without_semantic_both_stay_and_nothing_is_embedded(dedup: str):
 
 
 def test_exact_and_near_come_first_and_each_says_so():
-    near = Chunk("near", "D", "You may drink water until two hours before")
+    near = Chunk("near", "D", "You may drink water until 2 hours before")
     embedder = Embedder()
     context = assemble(hits_of([WATER, replace(WATER, id="copy"), near, DRINK]), SEMANTIC, embeddings=embedder)
     reasons = {each.chunk_id: each.reason for each in context.trace.decisions}
@@ -193,7 +191,7 @@ async def test_embeddings_that_answer_otherwise_have_failed(answer: object):
 
 
 async def test_embeddings_that_fail_leave_the_near_dedup_and_a_note():
-    near = Chunk("near", "D", "You may drink water until two hours before")
+    near = Chunk("near", "D", "You may drink water until 2 hours before")
     hits = hits_of([WATER, DRINK, near])
     for context in (
         assemble(hits, SEMANTIC, embeddings=Broken()),

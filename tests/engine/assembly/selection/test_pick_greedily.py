@@ -11,7 +11,6 @@ from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.assembly.scoring.features import score_sentences
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.selection.knapsack import Companions, TokenCosts, pick_greedily
-from ctxassembly.data.candidates import Join
 from ctxassembly.tokens.counter import counter_for
 
 FILLER = [f"Line {n} of this leaflet tells you nothing that is new." for n in range(30)]
@@ -61,52 +60,3 @@ def test_what_is_counted(
     monkeypatch.setattr(TokenCosts, "__missing__", lambda _, place: seen.append(place) or 12.0)
     pick_greedily(units, range(2), room, costs(units), Companions(units))
     assert set(seen) == counted
-
-
-BEFORE = "The new machines for the workshops came over the mountains from the north."
-AFTER = "They were bought by the weavers of the valley, who paid for them in wool."
-OTHER = "Lines of a leaflet tell you nothing that is new, and neither do those of the next."
-
-
-@pytest.mark.parametrize(
-    ("rule", "texts", "order", "taken"),
-    [
-        ("what refers back brings the sentence before", [FILLER[0], BEFORE, AFTER], [2], {1, 2}),
-        ("in quotation marks, too", [FILLER[0], BEFORE, f"“{AFTER}”"], [2], {1, 2}),
-        ("not one more", [AFTER, AFTER, AFTER], [2], {1, 2}),
-        ("nothing at the beginning", [AFTER, BEFORE], [0], {0}),
-        ("nothing that is much longer", [FILLER[0], "The machines, " * 30 + "came.", AFTER], [2], {2}),
-        ("other words refer to nothing", [FILLER[0], BEFORE, OTHER], [2], {2}),
-        ("a longer word is another one", [FILLER[0], BEFORE, AFTER.replace("They", "Theyre")], [2], {2}),
-    ],
-)
-def test_a_sentence_that_refers_back_brings_the_one_before(
-    rule: str, texts: list[str], order: list[int], taken: set[int]
-):
-    units = sentences(texts, query="What did the weavers buy?")
-    assert pick_greedily(units, order, 1_000, costs(units), Companions(units)).indexes == taken
-
-
-def test_it_comes_alone_if_both_do_not_fit():
-    units = sentences([FILLER[0], BEFORE, AFTER], query="What did the weavers buy?")
-    both = pick_greedily(units, [2], 1_000, costs(units), Companions(units))
-    alone = pick_greedily(units, [2], both.tokens - 1, costs(units), Companions(units))
-    assert alone.indexes == {2}
-    assert alone.tokens < both.tokens - 1
-    assert pick_greedily(units, [2], both.tokens + 0.01, costs(units), Companions(units)).indexes == {1, 2}
-
-
-def test_another_document_has_no_sentence_before():
-    units = sentences([BEFORE], [AFTER], query="What did the weavers buy?")
-    assert pick_greedily(units, [1], 1_000, costs(units), Companions(units)).indexes == {1}
-
-
-def test_a_sentence_that_may_not_be_included_is_not_brought():
-    chunks = [Chunk("A", "A", BEFORE, 0, 0), Chunk("B", "A", AFTER, 1, len(BEFORE) + 1)]
-    candidates = [candidate_of(chunk, rank) for rank, chunk in enumerate(chunks)]
-    line = DocumentText(candidates[0])
-    line.add(candidates[1], Join(0, "\n"))
-    units = score_sentences([line], "What did the weavers buy?")
-    assert pick_greedily(units, [1], 1_000, costs(units), Companions(units)).indexes == {0, 1}
-    only_second = units.restricted_to(candidates[1:])
-    assert pick_greedily(only_second, [1], 1_000, costs(only_second), Companions(only_second)).indexes == {1}
