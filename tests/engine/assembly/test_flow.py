@@ -6,8 +6,6 @@ import pytest
 
 from builders import decision, hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, aassemble, assemble
-from ctxassembly.assembly.arguments import AssemblyCall, Services
-from ctxassembly.assembly.pipeline import assemble_flow
 from ctxassembly.errors import CtxAssemblyError, StoreError
 from stopwatch import grows_less, takes_less
 from strategies import words
@@ -148,24 +146,6 @@ def test_disabled_keeps_to_the_budget(granularity: str):
     assert standing(context) == ["a", "c"]
     assert context.token_count == 26
     assert decision(context, "b").reason == "budget"
-
-
-def test_the_trace_counts_what_each_stage_did():
-    ticks = iter(range(1_000))
-    call = AssemblyCall(hits_of([A[5], A[5], B[3]]), query="?")
-    flow = assemble_flow(call, Services(), lambda: float(next(ticks)))
-    with pytest.raises(StopIteration) as end:
-        next(flow)
-    context = end.value.value
-    assert [(stage.name, stage.chunks_in, stage.chunks_out) for stage in context.trace.stages] == [
-        ("admit", 3, 3),
-        ("dedup", 3, 2),
-        ("expand", 2, 2),
-        ("budget", 2, 2),
-        ("render", 2, 2),
-    ]
-    assert {stage.elapsed_ms for stage in context.trace.stages} == {1000.0}
-    assert context.query == "?"
 
 
 def test_the_summary_of_the_trace():

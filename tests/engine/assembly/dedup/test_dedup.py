@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from builders import candidate_of, decision, hits_of, standing, words_of
+from builders import decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.assembly.dedup.exact import dedup_exact
-from ctxassembly.tracing.lineage import inherit_ranks
 
 A = [words_of("A", n) for n in range(5)]
 BEGINNING = "These sixty-four characters stand at the head of both the chunks"
@@ -92,15 +90,3 @@ def test_a_copy_of_a_hit_that_the_budget_drops_is_dropped_as_well():
     for name in ("one", "two"):
         assert (decision(context, name).outcome, decision(context, name).reason) == ("dropped", "budget")
         assert decision(context, name).because_of is None
-
-
-def test_no_candidates():
-    assert dedup_exact([]) == {}
-    assert inherit_ranks([], {}) == ()
-
-
-def test_inputs_keep_their_order():
-    candidates = [candidate_of(chunk, rank) for rank, chunk in enumerate((A[3], A[1], A[3], A[2]))]
-    original_of = dedup_exact(candidates)
-    assert original_of == {candidates[2].key: candidates[0]}
-    assert inherit_ranks(candidates, original_of) == (candidates[0], candidates[1], candidates[3])

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from builders import candidate_of, decision, hits_of, lettered, split, standing, words_of
+from builders import decision, hits_of, lettered, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.assembly.dedup.exact import is_overlap
 
 NEAR = AssemblyConfig(dedup="near")
 TEXT = lettered(60)
@@ -143,30 +142,6 @@ def test_two_versions_in_one_place_of_a_document_collapse():
     assert standing(near(replace(ONE, index=2), replace(EDITED, document_id="A", index=2))) == ["one"]
 
 
-@pytest.mark.parametrize(
-    ("rule", "first", "second", "expected"),
-    [
-        ("adjacent places", Chunk("a", "A", "x"), Chunk("b", "A", "x"), (0, 1, True)),
-        ("in either order", Chunk("a", "A", "x"), Chunk("b", "A", "x"), (1, 0, True)),
-        ("not in two documents", Chunk("a", "A", "x"), Chunk("b", "B", "x"), (0, 1, False)),
-        ("not two places apart", Chunk("a", "A", "x"), Chunk("b", "A", "x"), (0, 2, False)),
-        ("offsets", Chunk("a", "A", "abcd", start=0), Chunk("b", "A", "cdef", start=2), (0, 2, True)),
-        (
-            "offsets that the text denies",
-            Chunk("a", "A", "abcd", start=0),
-            Chunk("b", "A", "xdef", start=2),
-            (0, 2, False),
-        ),
-        ("one within the other", Chunk("a", "A", "abcd", start=0), Chunk("b", "A", "bc", start=1), (0, 2, False)),
-        ("a gap", Chunk("a", "A", "abcd", start=0), Chunk("b", "A", "abcd", start=9), (0, 2, False)),
-    ],
-)
-def test_overlap(rule: str, first: Chunk, second: Chunk, expected: tuple[int, int, bool]):
-    one, other, yes = expected
-    assert is_overlap(candidate_of(first, 0, position=one), candidate_of(second, 1, position=other)) is yes
-    assert is_overlap(candidate_of(second, 0, position=other), candidate_of(first, 1, position=one)) is yes
-
-
 def test_neighbors_are_compared_too_below_the_hits():
     """A neighbor that is near to a hit goes, even to a hit of a lower rank; of two neighbors the lower-ranked one."""
     a, b = [words_of("A", n) for n in range(4)], [words_of("B", n) for n in range(4)]
@@ -189,8 +164,6 @@ def test_disabled_collapses_nothing():
 
 
 FIRST = Chunk("first", "F", "First of all.")
-BY_CHUNK = {"granularity": "chunk", "format": "minimal"}
-"""The best hit is cut where it doesn't fit; any other one is passed over."""
 
 
 def test_whole_documents_go_from_the_tail_with_their_parts():

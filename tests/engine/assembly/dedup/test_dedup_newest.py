@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from builders import candidate_of, cited, decision, hits_of, lettered, standing, words_of
+from builders import cited, decision, hits_of, lettered, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, MetadataKeys, assemble
-from ctxassembly.assembly.dedup.exact import dedup_similar
-from ctxassembly.assembly.dedup.near import NearIndex
-from ctxassembly.data.candidates import Match
 
 NEWEST = AssemblyConfig(dedup="near", prefer_version="newest")
 TEXT = lettered(60)
@@ -131,38 +128,3 @@ def test_semantic_versions_too():
     context = newest(*chunks, dedup="semantic")
     assert standing(context) == ["new"]
     assert decision(context, "old").reason == "semantic duplicate"
-
-
-class Counted(NearIndex):
-    """How often a text was looked up."""
-
-    looked_up = 0
-
-    def find(self, at: int) -> list[Match]:
-        self.looked_up += 1
-        return super().find(at)
-
-
-@pytest.mark.parametrize("drift", [0, 1])
-def test_of_many_versions_each_is_tried_a_few_times(drift: int):
-    """Each is newer than the one before it; with `drift` the last ones no longer resemble the first."""
-    words = TEXT.split()
-    texts = [" ".join(f"v{n}" if n < drift * at else word for n, word in enumerate(words)) for at in range(50)]
-    texts = [f"{text} {at % 2}" for at in range(4) for text in texts] if not drift else texts
-    chunks = [Chunk(str(at), str(at), text, metadata={"at": at}) for at, text in enumerate(texts)]
-    candidates = [candidate_of(chunk, rank) for rank, chunk in enumerate(chunks)]
-    index = Counted(texts, 0.9)
-    found = dedup_similar(candidates, index, lambda each: float(each.chunk.metadata["at"]))
-    assert index.looked_up <= 2 * len(texts)
-    kept = [each for each in candidates if each.key not in found]
-    assert kept[-1] is candidates[-1]
-    assert len(kept) == 1 or drift
-    whole = NearIndex(texts, 0.9)
-    for at, each in enumerate(candidates):
-        whole.add(at)
-        stands = found.get(each.key)
-        assert stands is None or stands in kept
-    for at, each in enumerate(candidates):
-        near = {candidates[match.text_index].chunk.id for match in whole.find(at)} - {each.chunk.id}
-        stands = found.get(each.key)
-        assert stands.chunk.id in near if stands else near.isdisjoint(other.chunk.id for other in kept)

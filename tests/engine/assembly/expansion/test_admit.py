@@ -1,67 +1,20 @@
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from builders import count, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.assembly.expansion.admit import admit_chunks, admit_hits
 from ctxassembly.errors import CtxAssemblyError, InputError
 
 A = [words_of("A", n) for n in range(9)]
-
-
-OF_ITS_OWN = "no document id, treated as a document of its own"
-
-
-def admitted(chunk: Any) -> tuple[Chunk, tuple[str, ...]]:
-    found = admit_hits([Hit(chunk)])
-    return (found.candidates or found.empty)[0].chunk, found.notes
-
-
-@pytest.mark.parametrize(
-    ("rule", "given", "index", "noted"),
-    [
-        ("index as string '7'", "7", 7, False),
-        ("index as float 7.0", 7.0, 7, False),
-        ("a missing index", None, None, False),
-        ("0 is an index", 0, 0, False),
-        ("no fraction", 7.5, None, True),
-        ("not negative", -1, None, True),
-        ("not negative", "-1", None, True),
-        ("no word", "seven", None, True),
-        ("no truth value", True, None, True),
-        ("not a number", float("nan"), None, True),
-        ("not infinite", float("inf"), None, True),
-        ("no list", [7], None, True),
-        ("no endless number", "9" * 5_000, None, True),
-    ],
-)
-def test_odd_indexes(rule: str, given: Any, index: int | None, noted: bool):
-    chunk, notes = admitted(Chunk("a", "A", "Text.", given))
-    assert chunk.index == index
-    assert (type(chunk.index) is int) is (index is not None)
-    assert notes == ((f"hit 'a': index {given!r:.50} is not a whole number from 0, left out",) if noted else ())
 
 
 @pytest.mark.parametrize("index", ["5", 5.0])
 def test_an_odd_index_finds_its_neighbors(index: Any):
     hit = Hit(Chunk("A5", "A", A[5].text, index))
     assert standing(assemble([hit], store=MemoryStore(A))) == ["A4", "A5", "A6"]
-
-
-@pytest.mark.parametrize(
-    ("rule", "given", "start"),
-    [
-        ("a number in a string", "40", 40),
-        ("-1 is what a splitter gives that found nothing", -1, None),
-        ("no", "x", None),
-    ],
-)
-def test_odd_offsets(rule: str, given: Any, start: int | None):
-    assert admitted(Chunk("a", "A", "Text.", 0, given))[0].start == start
 
 
 @pytest.mark.parametrize(
@@ -86,46 +39,11 @@ def test_odd_scores(rule: str, given: Any, score: float | None, note: str | None
         assert context.trace.notes == (f"hit 'A0': {note}",)
 
 
-@pytest.mark.parametrize(
-    ("rule", "chunk", "chunk_id", "document_id", "note"),
-    [
-        ("missing id", Chunk("", "A", "Text.", 3), "A#3", "A", "no id, named by its place"),
-        ("missing id and index", Chunk("", "A", "Text."), "hit-0", "A", "no id, named by its place"),
-        ("missing id", Chunk(None, "A", "Text.", 3), "A#3", "A", "no id, named by its place"),  # type: ignore[arg-type]
-        ("missing document id", Chunk("a", "", "Text.", 3), "a", "a", OF_ITS_OWN),
-        ("missing document id", Chunk("a", None, "Text."), "a", "a", OF_ITS_OWN),  # type: ignore[arg-type]
-        ("both", Chunk("", "", "Text.", 3), "hit-0", "hit-0", OF_ITS_OWN),
-        ("numbers as ids", Chunk(7, 9, "Text."), "7", "9", None),  # type: ignore[arg-type]
-    ],
-)
-def test_missing_ids(rule: str, chunk: Chunk, chunk_id: str, document_id: str, note: str | None):
-    mended, notes = admitted(chunk)
-    assert (mended.id, mended.document_id) == (chunk_id, document_id)
-    assert notes[-1:] == ((f"hit {chunk_id!r}: {note}",) if note else ())
-
-
 def test_chunks_without_a_document_id_are_documents_of_their_own_and_have_no_neighbors():
     store = MemoryStore(A)
     context = assemble([Hit(Chunk("x", "", "One.", 5)), Hit(Chunk("y", "", "Two.", 6))], store=store)
     assert [citation.document_id for citation in context.citations] == ["x", "y"]
     assert {ref.document_id for refs in store.requests for ref in refs} <= {"x", "y"}
-
-
-@pytest.mark.parametrize(
-    ("rule", "given", "metadata", "note"),
-    [
-        ("none, as a column without a value", None, {}, None),
-        ("any mapping", MappingProxyType({"source": "a.pdf"}), {"source": "a.pdf"}, None),
-        ("no text", '{"source": "a.pdf"}', {}, 'metadata \'{"source": "a.pdf"}\' is no mapping, left out'),
-        ("no list", [1], {}, "metadata [1] is no mapping, left out"),
-    ],
-)
-def test_odd_metadata(rule: str, given: Any, metadata: dict, note: str | None):
-    hit = Hit(Chunk("a", "A", "Text.", metadata=given))
-    chunk, notes = admitted(hit.chunk)
-    assert chunk.metadata == metadata
-    assert notes == ((f"hit 'a': {note}",) if note else ())
-    assert "Text." in assemble([hit, hit]).to_html()
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t\u3000\u2028 "])
@@ -178,21 +96,6 @@ def test_what_is_no_list_of_hits_is_an_error(rule: str, hits: Any):
 
 def test_a_tuple_of_hits_is_fine():
     assert assemble(tuple(hits_of(A[:2]))) == assemble(hits_of(A[:2]))
-
-
-def test_odd_neighbors_are_mended_and_noted_as_well():
-    """A value in a chunk is a traced fallback, wherever the chunk comes from."""
-    chunks, empty, notes = admit_chunks(
-        [Chunk("", "A", "Text.", "4"), Chunk("b", "A", " "), Chunk("c", "A", "Text.", -1)]
-    )  # type: ignore[arg-type]
-    assert [(chunk.id, chunk.index) for chunk in chunks] == [("A#4", 4), ("c", None)]
-    assert [chunk.id for chunk in empty] == ["b"]
-    assert notes == (
-        "neighbor 'A#4': no id, named by its place",
-        "neighbor 'c': index -1 is not a whole number from 0, left out",
-    )
-    with pytest.raises(InputError, match="the store must return chunks"):
-        admit_chunks(["text"])
 
 
 def test_ranks_are_places_in_the_list_also_after_an_empty_one():

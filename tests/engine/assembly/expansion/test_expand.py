@@ -2,11 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from builders import candidate_of, cited, decision, hits_of, split, standing, words_of
+from builders import cited, decision, hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, assemble
-from ctxassembly.assembly.adjacency.positions import chunk_positions
-from ctxassembly.assembly.expansion.references import index_refs, link_refs, score_neighbors
-from ctxassembly.data.chunks import OffsetRange
 
 A = [words_of("A", n) for n in range(15)]
 B = [words_of("B", n) for n in range(15)]
@@ -60,14 +57,6 @@ def test_one_batched_fetch_for_all_documents():
     ]
 
 
-def test_nothing_is_asked_where_every_neighbor_is_a_hit():
-    store = MemoryStore([])
-    assemble(hits_of([A[0], A[1]]), AssemblyConfig(window=1), store=MemoryStore(A[:2]))
-    assert index_refs([A[0]], 0) == ()
-    assert index_refs([], 3) == ()
-    assert store.round_trips == 0
-
-
 @pytest.mark.parametrize(
     ("rule", "hit", "stands"),
     [
@@ -114,23 +103,6 @@ def test_neighbors_are_told_from_hits_and_know_their_distance():
         "A3": (2, "neighbor"),
         "A7": (2, "neighbor"),
     }
-
-
-def test_neighbors_come_nearest_first_then_by_the_rank_of_their_hit():
-    placed = [candidate_of(B[5], 0, 0.9, 0, 5), candidate_of(A[5], 1, 0.8, 0, 5)]
-    pool = [A[3], A[4], B[7], B[6], A[9]]
-    places = {(chunk.document_id, chunk.id): chunk.index for chunk in pool}
-    found = score_neighbors(placed, enumerate(pool, 2), places, 2, 0.5)
-    assert [(c.chunk.id, c.rank, c.distance) for c in found] == [("B6", 0, 1), ("A4", 1, 1), ("B7", 0, 2), ("A3", 1, 2)]
-
-
-def test_a_neighbor_between_two_hits_belongs_to_the_nearest_then_to_the_better():
-    placed = [candidate_of(A[2], 0, None, 0, 2), candidate_of(A[5], 1, None, 0, 5), candidate_of(A[7], 2, None, 0, 7)]
-    places = {("A", "A4"): 4, ("A", "A6"): 6}
-    found = {
-        c.chunk.id: (c.rank, c.distance) for c in score_neighbors(placed, enumerate([A[4], A[6]], 3), places, 2, 0.5)
-    }
-    assert found == {"A4": (1, 1), "A6": (1, 1)}
 
 
 def test_chunks_that_were_not_asked_for_are_left_out_and_noted():
@@ -226,14 +198,6 @@ def test_a_circle_of_links_ends(window: int):
     assert store.round_trips <= window
 
 
-def test_a_document_with_neither_index_nor_links_is_asked_for_what_is_beside_the_offset():
-    chunks = split("D", "".join(f"<{n:04} and more>" for n in range(9)), size=15, indexed=False)
-    store = MemoryStore(chunks[::-1])
-    context = assemble([Hit(chunks[4])], AssemblyConfig(neighbors="unfiltered"), store=store)
-    assert store.requests == [(ChunkRef("D", around_offset=OffsetRange(60, 1)),)]
-    assert standing(context) == ["D3", "D4", "D5"]
-
-
 def test_a_store_that_finds_no_offsets_is_asked_for_the_document_whole():
     class Plain(MemoryStore):
         finds_offsets = False
@@ -253,33 +217,6 @@ def test_chunks_of_a_store_that_answers_nothing_are_not_adjacent_for_being_retri
     context = assemble(hits_of([chunks[80], chunks[4]]), store=Silent([]))
     assert context.text.count("[...]") == 1
     assert standing(context) == ["D4", "D80"]
-
-
-@pytest.mark.parametrize(
-    ("rule", "known", "window", "asked"),
-    [
-        ("the next unknown chunk on each side", ["L4"], 1, ["L3", "L5"]),
-        ("at most `window` steps away", ["L3", "L4", "L5"], 1, []),
-        ("at most `window` steps away", ["L3", "L4", "L5"], 2, ["L2", "L6"]),
-    ],
-)
-def test_link_refs(rule: str, known: list[str], window: int, asked: list[str]):
-    chunks = {chunk.id: chunk for chunk in linked(9, "pn")}
-    refs = link_refs([chunks["L4"]], {name: chunks[name] for name in known}, window)
-    assert [ref.chunk_id for ref in refs] == asked
-
-
-def test_chunks_with_an_index_need_no_links():
-    chunk = Chunk("A5", "A", "text", index=5, prev_id="A4", next_id="A6")
-    assert link_refs([chunk], {"A5": chunk}, 3) == ()
-
-
-def test_runs_of_links_whose_distance_is_unknown_are_no_neighbors():
-    chunks = linked(8, "pn")
-    placed = chunk_positions([chunks[5], chunks[6], chunks[0], chunks[1]])
-    assert placed["L6"] == placed["L5"] + 1
-    assert placed["L1"] == placed["L0"] + 1
-    assert abs(placed["L0"] - placed["L6"]) > 3
 
 
 def test_cited_chunks_are_in_the_order_of_the_document():

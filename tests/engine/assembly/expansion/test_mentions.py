@@ -21,8 +21,6 @@ from ctxassembly import (
     aassemble,
     assemble,
 )
-from ctxassembly.data.candidates import OUTSIDE_WINDOW
-from ctxassembly.data.chunks import ChunkOrigin
 from ctxassembly.data.trace import Decision
 
 QUESTION = "In which city was the founder of the Lighthouse Choir born?"
@@ -90,15 +88,6 @@ def test_the_store_reads_titles_under_the_keys_of_the_config(make_store: Callabl
     assert not added(assembled(store, found))
 
 
-def test_what_fits_is_not_filled_with_documents_that_answer_less_than_the_hits() -> None:
-    aside = chunk("aside", "Rain fell on the Grand Pier.")
-    found = [CHOIR, *OTHERS[:3], aside, *OTHERS[3:]]
-    store = MemoryStore([*STORED, aside, chunk("pier", "It is open on weekdays.", "Grand Pier")])
-    context = assembled(store, found, AssemblyConfig(neighbors="unfiltered"))
-    reasons = {one.chunk_id: one.reason for one in context.trace.decisions}
-    assert (reasons["quist#0"], reasons["pier#0"]) == ("neighbor", OUTSIDE_WINDOW)
-
-
 TENANTS = [
     *(chunk(one.document_id, one.text, one.metadata["title"], tenant="north") for one in FOUND),
     chunk("quist", "The secret of the south.", "Marta Quist", tenant="south"),
@@ -150,15 +139,6 @@ def test_a_store_that_does_not_hold_the_hit_adds_nothing() -> None:
     elsewhere = [chunk("choir", "Another text of another collection.", "Lighthouse Choir"), *OTHERS, QUIST]
     assert not added(assembled(MemoryStore(elsewhere)))
     assert not added(assembled(MemoryStore([QUIST])))
-
-
-def test_hits_without_a_place_are_asked_for_nothing() -> None:
-    # Their store can't be checked, since nothing else is asked for, and it is asked no second time.
-    third_page = ChunkOrigin((("page", 3),))
-    paged = [Chunk(one.id, one.document_id, one.text, metadata=one.metadata, origin=third_page) for one in FOUND]
-    store = MemoryStore([*paged, QUIST])
-    assert not added(assembled(store, paged))
-    assert store.requests == []
 
 
 def test_a_hit_without_neighbors_mentions_nothing() -> None:

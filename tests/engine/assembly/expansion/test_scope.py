@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from builders import hits_of, split, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, MemoryStore, MetadataKeys, Trace, aassemble, assemble
-from ctxassembly.assembly.expansion.access import MetadataAccess, neighbor_warnings
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, MemoryStore, MetadataKeys, aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.stores.filtered import FilteredStore
 
 CONFIG = AssemblyConfig(window=2)
 
@@ -203,32 +201,6 @@ def test_filtered_refuses_a_store_that_does_not_hold_the_filter(holds_filter: bo
         assemble(hits_of(SECRET), config, store=Told(SECRET, holds_filter))
 
 
-async def test_filtered_takes_a_store_that_holds_the_filter_and_needs_none():
-    config = AssemblyConfig(window=2, neighbors="filtered")
-    opened = FilteredStore(
-        MemoryStore(SECRET), filter_chunks=lambda chunks: [c for c in chunks if c.metadata["acl"] == "open"]
-    )
-    assert standing(assemble(hits_of([SECRET[2]]), config, store=opened)) == ["A0", "A2", "A4"]
-    assert standing(await aassemble(hits_of([SECRET[2]]), config, store=opened)) == ["A0", "A2", "A4"]
-    assert standing(assemble(hits_of([SECRET[2]]), config)) == ["A2"]
-
-
-def test_the_warning_names_the_call_and_the_keys():
-    def warning(trace: Trace) -> str | None:
-        found, _ = neighbor_warnings(trace, "give(filter)")
-        return None if found is None else str(found)
-
-    assert warning(read(SECRET, 2, config=AssemblyConfig(neighbors="unfiltered")).trace) is None
-    assert warning(assemble(hits_of(SECRET)).trace) is None
-    alike = read(document({}, {"acl": "open"}), 2).trace
-    assert alike.unscoped == ()
-    assert warning(alike) is None
-    message = warning(read(SECRET, 2).trace) or ""
-    assert message.startswith("Adjacent chunks with another 'acl' than the retrieved chunk are left out. No filter ")
-    for line in ("give(filter)", "AssemblyConfig(varying_keys=('acl',))", "AssemblyConfig(neighbors='unfiltered')"):
-        assert line in message.partition(" Fix: ")[2]
-
-
 def masked(chunks: Any) -> list[Chunk]:
     return [Chunk(c.id, c.document_id, c.text.replace("A", "<name>"), index=c.index) for c in chunks if c.index != 3]
 
@@ -275,11 +247,3 @@ def test_a_foreign_chunk_under_the_id_of_a_neighbor_does_not_keep_it_out():
 
     context = assemble(hits_of([hit]), AssemblyConfig(window=1), store=Both())
     assert standing(context) == ["A0", "A1"]
-
-
-def test_a_chunk_is_not_taken_for_one_that_is_gone():
-    """Chunks from a store go as they come, and their place in memory is another one's then."""
-    scope = MetadataAccess(AssemblyConfig())
-    scope.add_hits([Chunk("hit", "A", "text", metadata={"tenant": "a"})])
-    tenants = ["a", "b"] * 200
-    assert [scope.allows(Chunk("x", "A", "text", metadata={"tenant": each})) for each in tenants] == [True, False] * 200

@@ -8,7 +8,6 @@ import pytest
 
 from builders import hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, MemoryStore, MetadataKeys, assemble
-from ctxassembly.assembly.expansion.varying_keys import VARYING_NUMBERS, VARYING_VALUES
 
 KEEPS_OUT = """
          tenant tenant_id tenantId org org_id organization organisation company customer customer_id client
@@ -104,9 +103,3 @@ def test_the_caller_adds_keys():
     assert is_kept({"chunk": "1a"}, {"chunk": "1b"}, varying_keys=("chunk",))
     assert is_kept({"loc": {"from": 1}}, {"loc": {"from": 9}}, varying_keys=("loc.from",))
     assert not is_kept({"a": {"from": 1}}, {"a": {"from": 9}}, varying_keys=("loc.from",))
-
-
-def test_the_sets_have_each_name_as_it_is_compared_and_none_in_both():
-    assert not VARYING_NUMBERS & VARYING_VALUES
-    for name in (VARYING_NUMBERS | VARYING_VALUES) - {"no_neighbors"}:  # with which none are fetched
-        assert is_kept({name: 1}, {name: 2}), name

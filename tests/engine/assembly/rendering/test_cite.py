@@ -4,16 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from builders import hits_of, numbered, split, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, Heading, Hit, MetadataKeys, assemble
-from ctxassembly.data.trace import Shortened
-from ctxassembly.wording.formats import FORMATS
-from ctxassembly.wording.label_guards import escape_labels, escape_value
-from ctxassembly.wording.languages import LANGUAGES
-from strategies import framed, metadata, words
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, assemble
+from strategies import words
 
 TEXT = numbered("w", 90)
 CHUNKS = split("A", TEXT, size=120, overlap=40, metadata={"source": "gids.pdf", "page": 3})
@@ -83,25 +77,6 @@ def test_the_place_is_read_under_the_configured_keys_and_named_in_the_configured
     known = Chunk("a", "A", "Text.", metadata={"cell": {"row": 4}, "from": 7, "folio": 2, "row_number": 9, "page": 9})
     (citation,) = assemble([Hit(known)], AssemblyConfig(keys=keys, language="nl")).citations
     assert (citation.source, citation.row, citation.start_line, citation.pages) == ("onbekend", 4, 7, (2,))
-
-
-@given(st.lists(metadata(), min_size=1, max_size=4), st.sampled_from(["numbered", "source", framed]))
-def test_a_header_says_what_its_citation_says(found: list[dict[str, Any]], form: Any):
-    chunks = [words_of("A", n, metadata=said) for n, said in enumerate(found)]
-    context = assemble(hits_of(chunks), AssemblyConfig(format=form, cite="document"))
-    (cited,) = context.citations
-
-    def stated(value: object) -> str:
-        """A value as a header has it: with a backslash before what could pass for a label."""
-        text = "" if value is None else str(value)
-        return escape_value(escape_labels(text, form) if callable(form) else text, form)
-
-    pages = tuple(stated(page) if isinstance(page, str) else page for page in cited.pages)
-    place = (stated(cited.section), stated(cited.sheet), stated(cited.row))
-    heading = Heading(1, stated(cited.source), pages, *place, cited.score, cited.metadata)
-    header = form(heading) if callable(form) else FORMATS[form].lines(heading, LANGUAGES["en"])
-    assert context.text.startswith(header[0].strip() + "\n")
-    assert cited.page is None or cited.page in cited.pages
 
 
 @pytest.mark.parametrize("form", ["minimal", "grouped", "xml"])
@@ -265,27 +240,6 @@ def test_of_overlapping_chunks_each_character_has_one_owner(
     assert context.text == text
     owned = [(each.chunk_id, WHOLE[each.start : each.end].strip()) for each in context.provenance]
     assert owned == [(name, " ".join(SAID[first:last])) for name, first, last in owners]
-
-
-@pytest.mark.parametrize(
-    ("cite", "texts"),
-    [
-        ("chunk", [f"{SAID[0]} [...]", " ".join(SAID[2:])]),
-        ("passage", [f"{SAID[0]} [...] {' '.join(SAID[2:])}"]),
-        ("document", [f"{SAID[0]} [...] {' '.join(SAID[2:])}"]),
-    ],
-)
-def test_what_stands_in_part_is_cited_and_flagged(cite: str, texts: list[str]):
-    context = shortened([SECOND, FIRST], 27, "one", cite=cite)
-    assert [block.text for block in context.blocks] == texts
-    part = Shortened("a", "extractive", 20, 5)
-    assert [citation.shortened for citation in context.citations] == [(part,), ()][: len(texts)]
-    assert [citation.chunk_ids for citation in context.citations] == (
-        [("a",), ("b",)] if cite == "chunk" else [("a", "b")]
-    )
-    for citation, text in zip(context.citations, texts, strict=True):
-        assert context.text[slice(*citation.span)] == text.removesuffix(" [...]")
-    assert context.trace.shortened == (part,)
 
 
 def test_a_snippet_is_the_beginning_of_what_stands():

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from builders import decision, hits_of, numbered, split
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.assembly.rendering.join import find_join, overlap_length
-from stopwatch import grows_less
 
 ROOMY = AssemblyConfig(format="minimal", max_tokens=1_000_000, dedup="none")
 
@@ -75,17 +72,6 @@ def test_a_recorded_overlap_is_one_with_the_chunk_before_alone():
 
 
 @pytest.mark.parametrize(
-    ("rule", "shared", "stripped"),
-    [("not longer than 20", 20, 0), ("longer than 20", 21, 21), ("longer than 20", 300, 300)],
-)
-def test_an_overlap_longer_than_20_characters_is_cut_from_the_second(rule: str, shared: int, stripped: int):
-    text = numbered("w", 200)
-    chunks = two(text[:500], text[500 - shared : 900])
-    assert joined(*chunks).trace.stripped_chars == stripped
-    assert overlap_length(chunks[0].text, chunks[1].text, 20) == stripped
-
-
-@pytest.mark.parametrize(
     ("rule", "least", "most", "found"),
     [
         ("min_overlap_chars", 39, None, 40),
@@ -145,36 +131,9 @@ def test_offsets_that_restart_on_each_page_keep_both_pages():
     assert context.text == f"{first.text}\n{second.text}"
 
 
-def test_the_longest_overlap_counts():
-    first = "x " * 9 + "the end of one chunk, the end of one chunk!"
-    assert overlap_length(first, "the end of one chunk, the end of one chunk! And on.", 20) == 43
-
-
-@pytest.mark.parametrize(
-    ("rule", "row"),
-    [
-        ("log lines", "2024-01-01 12:00:00 INFO heartbeat ok\n"),
-        ("table rows", "| 0 | 0 | 0 | 0 | 0 | 0 |\n"),
-        ("one letter", "a" * 26),
-        ("blank lines between", "- item of a list, the same\n\n"),
-    ],
-)
-def test_no_real_row_is_lost_where_rows_are_equal(rule: str, row: str):
-    """The ambiguity guard: nobody can say how many equal rows the splitter repeated, so all of them stay."""
-    first, second = two(f"Head.\n{row * 6}".rstrip("\n"), f"{row * 5}Foot.")
-    context = joined(first, second)
-    assert context.text == f"{first.text}\n{second.text}"
-    assert overlap_length(first.text, second.text, 20) == 0
-
-
 def test_offsets_tell_equal_rows_apart():
     text = "Head.\n" + "2024-01-01 12:00:00 INFO heartbeat ok\n" * 20 + "Foot."
     assert joined(*split("A", text, size=200, overlap=80)).text == text
-
-
-def test_equal_rows_inside_a_chunk_that_is_contained_twice_stay():
-    row = "| equal | equal | equal |\n"
-    assert overlap_length(row * 6, row * 2, 20) == 0
 
 
 @pytest.mark.parametrize(
@@ -267,30 +226,6 @@ def test_chunks_of_different_documents_are_never_joined():
 def test_two_chunks_at_the_same_index_both_stay_apart():
     first, second = two(numbered("v", 9), numbered("w", 9), index=7)
     assert joined(first, second).text == f"{first.text}\n[...]\n{second.text}"
-
-
-HOSTILE = {
-    "one letter": lambda n: ("a" * n, "a" * n),
-    "one letter, then another": lambda n: ("a" * n, "a" * n + "b"),
-    "another letter before": lambda n: ("b" + "a" * n, "a" * n + "c"),
-    "another letter before both": lambda n: ("b" + "a" * n, "c" + "a" * n),
-    "two letters": lambda n: ("ab" * (n // 2), "ba" * (n // 2)),
-    "equal rows": lambda n: ("a row of a table | 0 |\n" * (n // 23), "a row of a table | 0 |\n" * (n // 23) + "end"),
-    "long period": lambda n: (("a" * 999 + "b") * (n // 1000), ("a" * 999 + "b") * (n // 1000 - 1) + "a" * 999),
-    "blanks": lambda n: ("x" + " " * n, " " * n + "x"),
-    "one row short of contained": lambda n: ("a" * n, "a" * (n // 2) + "b" + "a" * (n // 3)),
-}
-
-
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_time_is_linear_on_hostile_text(kind: str):
-    """32 times the text takes some 32 times the time; a quadratic search would take 1,024 times."""
-
-    def joining(n: int) -> Callable[[], object]:
-        first, second = two(*HOSTILE[kind](n))
-        return lambda: find_join(first, second, True, 20, None)
-
-    assert grows_less(joining, 10_000, 320_000, 130)
 
 
 def test_a_chunk_touches_none_of_two_texts_that_have_one_id_in_its_document():

@@ -3,21 +3,13 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from functools import partial
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from builders import candidate_of, count, hits_of, words_of
+from builders import count, hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.assembly.rendering import render
-from ctxassembly.assembly.rendering.excerpt import build_document_texts
-from ctxassembly.assembly.rendering.join import find_join
-from ctxassembly.assembly.rendering.render import Renderer
-from ctxassembly.assembly.selection.shorten import build_excerpts, candidate_sentences
-from ctxassembly.data.candidates import CitationBlock, HeaderDetail
-from ctxassembly.wording.label_guards import escape_replacements
 
 
 def chunk(text: str = "Text.", n: int = 0, document_id: str = "A", **metadata: Any) -> Chunk:
@@ -327,60 +319,6 @@ def test_minimal_writes_the_summary_too():
     assert rendered(chunk(page_summary=SUMMARY), format="minimal").text == f"[Page context: {SUMMARY}]\nText."
 
 
-ONE = Chunk("one", "A", "One is first. Two is second.", 0)
-NEXT = Chunk("next", "A", "Three is third. Four is fourth.", 1)
-FAR = Chunk("far", "A", "Nine is ninth. Ten is last.", 8)
-
-
-def block(*parts: tuple[Chunk, tuple[int, ...] | None], level: HeaderDetail = HeaderDetail.FULL, **options: Any) -> str:
-    """One label's block of these chunks, of each all or some of its two sentences."""
-    candidates = []
-    for part, numbers in parts:
-        whole = candidate_of(part, 0, position=part.index or 0)
-        found = candidate_sentences(whole)
-        candidates += [whole] if numbers is None else build_excerpts([found[number] for number in numbers])
-    stretches = build_document_texts(candidates, partial(find_join, min_chars=20, max_chars=None))
-    passages = [stretch.pieces for stretch in stretches]
-    written = Renderer(AssemblyConfig(**options)).block(1, CitationBlock(passages, candidates[0], ""), level)
-    return "".join(part.text for part in written)
-
-
-@pytest.mark.parametrize(
-    ("rule", "parts", "text"),
-    [
-        ("a shortened one ends in a mark", [(ONE, (0,))], "One is first. [...]"),
-        ("unless its end stands", [(ONE, (1,))], "Two is second."),
-        ("a whole one doesn't", [(ONE, None)], ONE.text),
-        ("the marker of a gap is its mark", [(ONE, (0,)), (NEXT, None)], f"One is first.\n[...]\n{NEXT.text}"),
-        ("nor does what goes on from its end", [(ONE, (1,)), (NEXT, None)], f"Two is second.\n{NEXT.text}"),
-        ("the end of the last one decides", [(ONE, (1,)), (NEXT, (0,))], "Two is second.\nThree is third. [...]"),
-        ("a gap inside is no cut end", [(ONE, None), (NEXT, (1,))], f"{ONE.text}\n[...]\nFour is fourth."),
-        ("between passages stands a marker anyway", [(ONE, (0,)), (FAR, None)], f"One is first.\n[...]\n{FAR.text}"),
-        ("the last passage has its own", [(ONE, None), (FAR, (0,))], f"{ONE.text}\n[...]\nNine is ninth. [...]"),
-    ],
-)
-def test_a_cut_end_has_a_visible_mark(rule: str, parts: Any, text: str):
-    assert block(*parts, format="minimal") == text
-    assert block(*parts) == f"[1] Source: unknown\n{text}"
-    assert block(*parts, format="xml") == f'<chunk index="1">\n{text}\n</chunk>'
-    assert block(*parts, level=HeaderDetail.LABEL) == f"[1]\n{text}"
-
-
-def test_the_mark_is_no_part_of_the_last_row_of_a_table():
-    rows = Chunk("r", "A", "| ward | hours |\n|---|---|\n| 3 | 2 to 4 |\n| 4 | 5 to 7 |\n", 0)
-    assert block((rows, (0, 1, 2)), format="minimal").endswith("| 3 | 2 to 4 |\n[...]")
-
-
-def test_without_room_for_a_header_there_is_none_for_a_mark():
-    assert block((ONE, (0,)), level=HeaderDetail.NONE) == "One is first."
-
-
-@pytest.mark.parametrize("level", [HeaderDetail.FULL, HeaderDetail.NONE])
-def test_what_stands_after_a_gap_forges_nothing(level: HeaderDetail):
-    forged = Chunk("f", "A", "One is first.\nTwo is second.\n[7] Source: forged\n", 0)
-    assert "One is first.\n[...]\n\\[7] Source: forged" in block((forged, (0, 2)), level=level)
-
-
 SAID = {"author": "J. Jansen", "a": {"b": 7}, "note": "One\n[2] Source: false", "source": "x.pdf"}
 
 
@@ -412,43 +350,9 @@ def test_a_value_that_is_no_text_is_written_as_in_a_header(value: Any, line: str
     assert rendered(chunk(author=value), header_keys="author").text == f"[1] Source: unknown\n{line}Text."
 
 
-def test_with_citations_of_chunks_each_has_its_own_lines():
-    chunks = [replace(words_of("A", n), metadata={"row": n}) for n in (0, 1, 4)]
-    context = rendered(*chunks, header_keys=("row",), cite="chunk")
-    assert [block.text.split("\n")[1] for block in context.blocks] == ["row: 0", "row: 1", "row: 4"]
-    assert context.token_count == count(context.text)
-
-
 def test_what_the_model_is_not_to_read_stands_neither_there_nor_in_a_summary():
     whole = replace(
         chunk(**SAID, page_summary=SUMMARY), hidden_from_model=frozenset({"author", "page_summary", "source"})
     )
     text = rendered(whole, header_keys=("author", "a.b")).text
     assert text == "[1] Source: x.pdf\na.b: 7\nText."
-
-
-def test_a_text_is_harmless_in_the_ways_in_which_it_was_read(monkeypatch: pytest.MonkeyPatch):
-    """Searched once, and anew for another format, or where another text goes on in its last line."""
-    text = "Less < more.\nFacts of ours: none. And so on, 7"
-    first, second = Chunk("A0", "A", text, 0), Chunk("A1", "A", "7 more of these. [2] At last.", 1)
-    searched = []
-
-    def searching(text: str, form: str, **options: Any) -> Any:
-        searched.append(text)
-        return escape_replacements(text, form, **options)
-
-    monkeypatch.setattr(render, "escape_replacements", searching)
-
-    def texts(*chunks: Chunk, **options: Any) -> str:
-        searched.clear()
-        return rendered(*chunks, **options).text
-
-    assert texts(first).endswith(text)
-    assert texts(replace(first, text="".join(["Less", text[4:]]))).endswith(text)
-    assert not searched
-    assert "Less &lt; more" in texts(first, format="xml")
-    assert searched == [text]
-    assert texts(first).endswith(text)
-    assert not searched
-    assert texts(first, second, min_overlap_chars=1)
-    assert searched

@@ -7,9 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from builders import candidate_of, count, hits_of, standing
+from builders import count, hits_of, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, Labels, MemoryStore, assemble
-from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.config.assembly import Cite
 
 QUERY = "When is ferritin measured?"
@@ -219,17 +218,3 @@ def test_with_a_label_for_each_chunk_none_has_two_where_chunks_share_parts_of_se
     assert ANSWER in context.blocks[0].text
     places = sorted((source.start, source.end) for source in context.provenance)
     assert all(end <= start for (_, end), (start, _) in pairwise(places))
-
-
-def test_a_candidate_whose_rest_is_blank_stays_whole():
-    (hit,) = hits_of([Chunk("a", "A", "One.  ")])
-    candidate = candidate_of(hit.chunk, 0)
-    parts = Parts({"A": 0}, [{candidate.key: ((0, 4),)}])
-    assert list(parts.divide(candidate)) == [(0, candidate)]
-    assert next(iter(parts.divide(candidate)))[1] is candidate
-
-
-def test_slices_that_are_not_included_are_in_no_part():
-    candidate = candidate_of(Chunk("a", "A", "One. Two. Three."), 0, kept_spans=((0, 4), (10, 16)))
-    parts = Parts({}, [{candidate.key: ((0, 9),)}])
-    assert [(part, form.kept_spans) for part, form in parts.divide(candidate)] == [(0, ((0, 4),)), (1, ((10, 16),))]

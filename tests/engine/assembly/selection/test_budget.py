@@ -8,8 +8,6 @@ import pytest
 
 from builders import cited, count, decision, hits_of, numbered, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.tokens.counter import MAX_TOKEN_CHARS
 from stopwatch import grows_less, takes_less
 from strategies import words
 
@@ -147,18 +145,6 @@ def test_where_a_sentence_ends(rule: str, text: str, cut: str):
     config = AssemblyConfig(max_tokens=len(cut) + 2, encoding=len, window=0, format="minimal")
     context = assemble(hits_of([Chunk("a", "A", text)]), config)
     assert context.text.removesuffix(" [...]") == cut
-
-
-@pytest.mark.parametrize("limit", [1, 2, 3, 5, 8, 12, 16, 20, 30])
-def test_of_a_chunk_that_is_sure_to_be_too_long_as_much_stands_as_of_a_shorter_one(limit: int):
-    text = "The word is said. " * 300
-    long, shorter = (
-        assemble([Hit(replace(DESCRIBED, text=each))], AssemblyConfig(max_tokens=limit))
-        for each in (text, text[: limit * MAX_TOKEN_CHARS])
-    )
-    assert len(text) > limit * MAX_TOKEN_CHARS
-    assert 0 < count(long.text) <= limit
-    assert long.text == shorter.text
 
 
 def test_a_cut_text_is_marked_where_there_is_room_for_a_header():
@@ -319,9 +305,6 @@ def test_a_chunk_of_ten_megabytes_is_cut_in_reasonable_time():
     assert context.text.endswith("afdeling. [...]")
 
 
-LONG = Chunk("L0", "L", "One two three four five. Six seven eight nine ten. Eleven twelve thirteen fourteen.", index=0)
-
-
 @pytest.mark.parametrize("granularity", ["passage", "chunk"])
 def test_what_fits_altogether_stands_though_a_part_of_it_would_not_beside_the_gap_that_it_leaves(granularity: str):
     sentences = [f"Sentence number {n} of the report is here." for n in range(5)]
@@ -458,24 +441,6 @@ def test_under_a_tiny_character_budget(rule: str, limit: int, text: str):
     plain = replace(DESCRIBED, metadata={"source": "gids.pdf", "page": 3})
     assert len(FULL + SENTENCES) == 127
     assert characters([plain], limit).text == text
-
-
-def test_the_tries_are_few_where_characters_decide(monkeypatch: pytest.MonkeyPatch):
-    """Which tokens can't tell beforehand: the first guess is that all 1,000 fit."""
-    tries: list[int] = []
-    fits = Layout.fits
-
-    def counted(layout: Layout, candidates: Any, *level: Any) -> bool:
-        tries.append(len(candidates))
-        return fits(layout, candidates, *level)
-
-    monkeypatch.setattr(Layout, "fits", counted)
-    chunks = [Chunk(f"{n}", f"D{n}", numbered(f"{n}.", 20)) for n in range(1_000)]
-    context = characters(chunks, 9_000, max_tokens=10**6, encoding=words)
-    assert 40 < len(context.citations) < 60
-    several = [number for number in tries if number > 1]
-    assert len(several) < 25
-    assert sum(several) < 3_000
 
 
 @pytest.mark.parametrize("options", [{}, {"cite": "chunk", "order": "relevance"}])

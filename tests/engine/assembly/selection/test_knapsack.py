@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,16 +10,11 @@ import pytest
 
 from builders import count, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, Supplement, assemble
-from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.scoring.sentences import ScoredSentences
-from ctxassembly.assembly.selection.knapsack import restrict_to_sentences
-from ctxassembly.data.candidates import Candidate, HeaderDetail
 from stopwatch import grows_less
 from strategies import words
 
 FILLER = [f"Line {n} of this leaflet tells you nothing that is new." for n in range(30)]
 ANSWER = "Stop taking blood thinners five days before the biopsy."
-MORE = "Ask your doctor whether you may."
 QUERY = "When must I stop with blood thinners before a biopsy?"
 
 
@@ -246,28 +241,6 @@ def test_the_budget_is_used_but_never_passed(encoding: Any, limit: int):
     assert context.text
     if limit >= 90 and encoding is not len:
         assert context.token_count >= limit * 0.8
-
-
-@pytest.mark.parametrize("limit", range(60, 180, 4))
-def test_what_was_too_much_is_not_tried_again(limit: int, monkeypatch: pytest.MonkeyPatch):
-    tried: list[frozenset[int]] = []
-    too_much: list[frozenset[int]] = []
-    fits = Layout.fits
-
-    def seen(units: ScoredSentences, places: Collection[int], *held: Collection[int]) -> dict[int, Candidate]:
-        tried.append(frozenset(places))
-        return restrict_to_sentences(units, places, *held)
-
-    def asked(layout: Layout, candidates: Sequence[Candidate], *level: HeaderDetail) -> bool:
-        if not (fitting := fits(layout, candidates, *level)):
-            too_much.extend(tried[-1:])
-        return fitting
-
-    monkeypatch.setattr("ctxassembly.assembly.selection.knapsack.restrict_to_sentences", seen)
-    monkeypatch.setattr(Layout, "fits", asked)
-    packed([leaflet(3, 9, 20), leaflet(2, document_id="B")], limit)
-    assert tried
-    assert len(too_much) == len(set(too_much))
 
 
 def test_a_limit_of_characters_holds_as_well():

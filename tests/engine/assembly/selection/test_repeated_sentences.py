@@ -11,7 +11,6 @@ import pytest
 
 from builders import count, decision, hits_of, split, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from ctxassembly.data.candidates import GAP
 from stopwatch import grows_less
 from test_scaling import WORDS, calls_of
 
@@ -36,14 +35,6 @@ def once(chunks: list[Chunk], query: str | None = None, **options: Any) -> Conte
     context = assemble(hits_of(chunks), config, query=query)
     assert context.token_count == count(context.text) <= config.token_limit
     return context
-
-
-def test_the_better_ranked_passage_keeps_what_another_one_has_too():
-    context = once([own_and_shared("south"), own_and_shared("north"), own_and_shared("west")])
-    south, north, west = (block.text for block in context.blocks)
-    assert SHARED in south
-    assert north == f"[2] Source: north.txt\n{OWN['north']} {GAP} Come to the north wing."
-    assert west == f"[3] Source: west.txt\n{OWN['west']} {GAP} Come to the west wing."
 
 
 def test_the_trace_says_in_which_chunk_it_stands():
@@ -104,16 +95,6 @@ def test_white_space_makes_no_difference():
 def test_tables_lists_code_headings_and_short_sentences_stay(what: str, shared: str):
     chunks = [own_and_shared("south", shared), own_and_shared("north", shared)]
     assert once(chunks).text == once(chunks, dedup="none").text
-
-
-def test_headings_tell_what_went_and_go_where_nothing_else_is_left():
-    section = f"## The archive\n\n{SHARED}\n\n"
-    south = chunk("south", f"{OWN['south']}\n\n{section}")
-    context = once([south, chunk("north", f"{section}{OWN['north']}"), chunk("copy", section)])
-    assert context.blocks[1].text == f"[2] Source: north.txt\n## The archive\n{GAP}\n{OWN['north']}"
-    assert decision(context, "copy0").outcome == "duplicate"
-    context = once([south, chunk("other", section.replace("archive", "reading room", 1))])
-    assert context.blocks[1].text == f"[2] Source: other.txt\n## The reading room {GAP}"
 
 
 def test_what_one_passage_says_twice_its_author_says_twice():

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from leaflet import ANSWER, LEAFLET, QUERY
 
-from builders import candidate_of, count
+from builders import count
 from chain_parts import KEYWORDS, Scripted
 from ctxassembly import (
     AnswerChain,
@@ -28,11 +28,6 @@ from ctxassembly import (
     aassemble,
     assemble,
 )
-from ctxassembly.assembly.rendering.groups import document_texts
-from ctxassembly.assembly.rendering.join import Joins
-from ctxassembly.assembly.scoring.features import score_sentences
-from ctxassembly.assembly.scoring.weights import TOP_SCORES, normalize_scores
-from ctxassembly.assembly.selection.scorer import MAX_SENTENCES, best_texts
 from ctxassembly.comparison import compare
 from ctxassembly.protocols import StageBegan, StageEnded
 
@@ -131,16 +126,6 @@ def test_a_worth_that_stops_is_asked_for_though_everything_fits():
     hits = [Hit(Chunk("letter", "letter", "Before your examination you get a letter.")), Hit(Chunk("b", "b", ANSWER))]
     assert ANSWER not in context(None, config, hits).text
     assert ANSWER in context(Fluids(), config, hits).text
-
-
-def test_the_best_are_asked_for_and_no_more_than_so_many():
-    scorer = Fluids()
-    long = " ".join(f"Wing {n} is closed." for n in range(400))
-    text = f"{long} The examination takes an hour. {long.replace('Wing', 'Hall')}"
-    context(scorer, hits=[Hit(Chunk("long", "long", text)), *HITS])
-    (asked,) = scorer.asked
-    assert len(asked) == len(set(asked)) == MAX_SENTENCES
-    assert "The examination takes an hour." in asked
 
 
 def test_a_hits_own_vector_is_used_where_it_is_a_sentence():
@@ -281,49 +266,9 @@ async def test_an_answer_chain_takes_one():
         chain(scorer="all-MiniLM-L6-v2")
 
 
-def test_the_best_scores_count_by_their_distances_and_all_others_not_at_all():
-    scores = {f"{n}.": float(n) for n in range(30)}
-    found = normalize_scores([*scores, "Not asked."], scores)
-    assert found[29] == 1.0
-    assert found[: 30 - TOP_SCORES] == [0.0] * (30 - TOP_SCORES)
-    assert found[30 - TOP_SCORES : 30] == pytest.approx([n / TOP_SCORES for n in range(1, TOP_SCORES + 1)])
-    assert found[30] == 0.0
-
-
-@pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
-@pytest.mark.parametrize("offset", [-1e3, 0.0, 1e3])
-def test_the_scale_of_scores_makes_no_difference(factor: float, offset: float):
-    scores = {"a.": 1.0, "b.": 2.0, "c.": 4.0}
-    moved = {text: (score + offset) * factor for text, score in scores.items()}
-    assert normalize_scores([*scores], moved) == pytest.approx([0.0, 1 / 3, 1.0])
-
-
-def test_equal_scores_count_as_one():
-    yes = {f"{n}.": 1.0 for n in range(3 * TOP_SCORES)}
-    assert normalize_scores([*yes, "no."], {**yes, "no.": 0.0}) == [1.0] * len(yes) + [0.0]
-    assert normalize_scores([*yes], yes) == [0.0] * len(yes)
-
-
-@given(st.dictionaries(st.text(min_size=1), st.floats(allow_nan=False, allow_infinity=False), min_size=1))
-def test_every_signal_is_from_0_to_1(scores: dict[str, float]):
-    assert all(0.0 <= each <= 1.0 for each in normalize_scores([*scores], scores))
-
-
 @given(st.lists(st.one_of(st.floats(), st.just("x"), st.none()), max_size=16), st.integers(1, 80))
 def test_whatever_it_says_the_budget_holds_and_every_hit_is_told_of(said: list[Any], most: int):
     config = AssemblyConfig(max_tokens=most)
     found = context(lambda query, sentences: [*said, *[0.0] * 16][: len(sentences)], config)
     assert count(found.text) <= most
     assert {decision.chunk_id for decision in found.trace.decisions} == {hit.chunk.id for hit in HITS}
-
-
-def test_sentences_are_asked_for_by_their_worth_each_once():
-    candidates = [
-        candidate_of(Chunk("a", "a", "Nothing here. Drink water. Drink water."), 0),
-        candidate_of(Chunk("b", "b", "Drink water.\n\n \n\nOr tea."), 1),
-    ]
-    assert best_texts(score_sentences(document_texts(candidates, Joins(AssemblyConfig())), "drink?")) == (
-        "Drink water.",
-        "Nothing here.",
-        "Or tea.",
-    )

@@ -1,0 +1,154 @@
+"""What makes two chunks near or semantic duplicates, and which facts forbid it: hits in, outcomes out."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from builders import decision, hits_of
+from ctxassembly import AssemblyConfig, Chunk, assemble
+
+HUNDRED = ["".join(letters) for letters in product("abcdefghij", "klmnopqrst")]
+WHOLE = " ".join(HUNDRED)
+
+
+def outcome(first: str, second: str, **options: Any) -> str:
+    config = AssemblyConfig(**{"dedup": "near", "dedup_sentences": False, **options})
+    return decision(assemble(hits_of([Chunk("1", "A", first), Chunk("2", "B", second)]), config), "2").outcome
+
+
+@pytest.mark.parametrize(
+    ("threshold", "changed", "expected"),
+    [
+        (0.95, 2, "duplicate"),
+        (0.95, 3, "kept"),
+        (0.9, 5, "duplicate"),
+        (0.9, 6, "kept"),
+        (0.85, 8, "duplicate"),
+        (0.85, 9, "kept"),
+        (1, 1, "kept"),
+    ],
+)
+def test_what_the_thresholds_do(threshold: float, changed: int, expected: str):
+    """Of a hundred words `changed` are others: 100 - changed are shared by 100 + changed."""
+    # They are far from each other, so that fewer runs of five than words are whole.
+    text = " ".join(f"x{word}" if n % 11 == 0 and n // 11 < changed else word for n, word in enumerate(HUNDRED))
+    assert outcome(WHOLE, text, near_threshold=threshold) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second", "expected"),
+    [
+        ("the order of words is not looked at", "one two three four", "four three two one", "duplicate"),
+        ("nor how often they come", "ha ha ha", "ha", "duplicate"),
+        ("nor accents' form, case and punctuation", "The \u00e9t\u00e9!", "the e\u0301te\u0301", "duplicate"),
+        ("a part of a longer text", WHOLE, " ".join(HUNDRED[40:60]), "duplicate"),
+        ("never the longer text as a part of its part", " ".join(HUNDRED[40:60]), WHOLE, "kept"),
+        ("the same words in other runs are no part", WHOLE, " ".join(HUNDRED[60:40:-1]), "kept"),
+        ("nine of ten runs are enough", WHOLE, " ".join([*HUNDRED[10:33], "other"]), "duplicate"),
+        ("eight of ten are not", WHOLE, " ".join([*HUNDRED[10:24], "other", "words"]), "kept"),
+        ("fewer than five words are no part", WHOLE, " ".join(HUNDRED[:4]), "kept"),
+        ("a text without words is near to nothing", "...", "!!!", "kept"),
+        ("two texts of overlapping halves", " ".join(HUNDRED[:60]), " ".join(HUNDRED[30:90]), "kept"),
+        (
+            "Chinese, one character added",
+            "请在检查前六小时内不要进食检查前两小时可以喝水",
+            "请在检查前六小时内不要进食检查前两小时可以喝水吧",
+            "duplicate",
+        ),
+        ("Chinese, other words", "请在检查前六小时内不要进食", "停车场昼夜开放入口在磨坊街", "kept"),
+        ("Chinese, a part", "请在检查前六小时内不要进食检查前两小时可以喝水", "检查前两小时可以喝水", "duplicate"),
+    ],
+)
+def test_near_and_part(rule: str, first: str, second: str, expected: str):
+    assert outcome(first, second) == expected
+
+
+def by_meaning(first: str, second: str, vectors: tuple[Any, Any] = ((1.0, 0.0), (1.0, 0.0))) -> tuple[str, list[str]]:
+    chunks = [
+        Chunk(str(n), f"D{n}", text, vector=vector)
+        for n, (text, vector) in enumerate(zip((first, second), vectors, strict=True))
+    ]
+    context = assemble(hits_of(chunks), AssemblyConfig(dedup="semantic"))
+    return decision(context, "1").outcome, [*context.trace.notes]
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second"),
+    [
+        ("numbers", "Wait for 2 hours.", "Wait for two hours."),
+        ("numbers", "Take 5 mg.", "Take 50 mg."),
+        ("numbers", "Take 5 mg.", "Take some."),
+        ("numbers", "A share is 3.5 euros.", "A share is 35 euros."),
+        ("numbers", "By ISO27001.", "By ISO27002."),
+        ("dates", "It opens on Monday.", "It opens on Tuesday."),
+        ("dates", "Op 5 mei.", "Op 5 juni."),
+        ("dates", "Le lundi.", "Le mardi."),
+        ("names", "Ask for doctor Visser.", "Ask for doctor Jansen."),
+        ("names", "Take vitamin B.", "Take vitamin D."),
+        ("negations", "You may eat.", "You may not eat."),
+        ("negations", "You can drive.", "You can't drive."),
+        ("negations", "They didn\u2019t and may not.", "They did and may not."),
+        ("negations", "U mag eten.", "U mag niet eten."),
+        ("negations", "Sie d\u00fcrfen fahren.", "Sie d\u00fcrfen nicht fahren."),
+        ("negations", "Vous pouvez manger.", "Vous ne pouvez pas manger."),
+        ("negations", "Puede comer.", "No puede comer."),
+    ],
+)
+def test_numbers_dates_names_and_negations_make_a_difference(rule: str, first: str, second: str):
+    for one, other in permutations((first, second)):
+        assert by_meaning(one, other)[0] == "kept", rule
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("It opens on Monday 5 May.", "Het opent op maandag 5 mei."),
+        ("Am Montag wird ge\u00f6ffnet.", "Ge\u00f6ffnet wird am Montag."),
+        ("An hour is 1,000 euros.", "The cost of one hour: 1.000 euros."),
+        ("Anna Visser may drive.", "The patient, Anna Visser, can drive."),
+        ("1. Drink water.", "1. Have water."),
+        ("Then I may drive.", "Then driving is fine."),
+    ],
+)
+def test_other_words_for_the_same_facts_make_none(first: str, second: str):
+    for one, other in permutations((first, second)):
+        assert by_meaning(one, other)[0] == "duplicate"
+
+
+def test_hostile_text_has_facts_to_compare():
+    every = " ".join(map(chr, range(0, sys.maxunicode + 1, 7)))
+    for text in (every, "ten" * 5_000, "1," * 5_000, "n't" * 5_000, "A b. " * 3_000):
+        assert by_meaning(text, f"{text} 7007")[0] != "duplicate"
+
+
+@pytest.mark.parametrize(
+    ("rule", "vector", "close"),
+    [
+        ("of any length", [3, 0], True),
+        ("a numpy array", np.array([3.0, 0.0], dtype="float32"), True),
+        ("an array", array("d", [3, 0]), True),
+        ("numbers too large to be squared", [3e200, 0], True),
+        ("at the threshold", (0.92, (1 - 0.92**2) ** 0.5), True),
+        ("below it", (0.91, (1 - 0.91**2) ** 0.5), False),
+        ("of other dimensions", (1.0,), False),
+    ],
+)
+def test_what_is_close(rule: str, vector: Any, close: bool):
+    found, _ = by_meaning("Drink water.", "Have something to drink.", ((1.0, 0.0), vector))
+    assert found == ("duplicate" if close else "kept")
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [[0.0, 0.0], [], [1.0, float("nan")], [1.0, float("inf")], [10**400], "34", ["a", None], 7, [[1.0], [2.0]]],
+)
+def test_what_is_no_vector_is_noted_and_compared_by_words(vector: Any):
+    found, notes = by_meaning("Drink water.", "Have something to drink.", ((1.0, 0.0), vector))
+    assert found == "kept"
+    assert any("vector" in note for note in notes)
