@@ -2,7 +2,7 @@
 
 Two texts can't both have one id, or one index. It happens when a splitter copies the metadata of the text it cuts, when
 two stores both count from 0, or when a new version of a file is stored next to the old one. Then nobody knows which
-chunks adjoin: each hit of the document stands alone, without neighbors.
+chunks adjoin: each hit of the document is read by itself, without neighbors.
 
 Two texts can't both begin where their offsets say if one reaches beyond the middle of the other and differs there.
 Records of one JSON or CSV file are often loaded as documents of the same source and split one by one: then each record
