@@ -5,8 +5,8 @@ Two texts are near if their sets of words are: the number of words they share, d
 words, occurs in the longer text, too. Words alone would call a short text part of any long one on the same subject;
 shingles keep the order, and five words in a row are no accident.
 
-Texts are compared pair by pair, in some two microseconds: sets of too different sizes aren't near, and the shingles of
-a text are looked up only until too many are missing.
+Texts are compared pair by pair. Sets of too different sizes are not near, and words and shingles of a text are looked
+up until too many are missing.
 """
 
 from __future__ import annotations
@@ -60,12 +60,16 @@ class NearIndex:
         return found
 
     def _is_near(self, position: int, other: int) -> bool:
-        mine, theirs = self._words[position], self._words[other]
-        fewer, more = sorted((len(mine), len(theirs)))
-        if not fewer or fewer / more < self._threshold:
+        smaller, larger = sorted((self._words[position], self._words[other]), key=len)
+        shared, total = len(smaller), len(smaller) + len(larger)
+        if not shared or shared / len(larger) < self._threshold:
             return False
-        shared = len(mine & theirs)
-        return shared / (fewer + more - shared) >= self._threshold
+        for word in smaller:
+            if word not in larger:
+                shared -= 1
+                if shared / (total - shared) < self._threshold:
+                    return False
+        return True
 
     def _is_part(self, position: int, other: int) -> bool:
         mine, theirs = self._shingles[position], self._shingles[other]
