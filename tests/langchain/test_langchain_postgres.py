@@ -362,29 +362,6 @@ def test_collections_of_one_database_stay_apart(database: Database) -> None:
     assert [chunk.id for chunk in found] == ["A#1"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_transaction_is_begun_for_one_statement(database: Database, kind: str) -> None:
-    store = database.store(kind)
-    levels: list[Any] = []
-
-    def note(connection: Any, *_: Any) -> None:
-        levels.append(connection.connection.dbapi_connection.autocommit)
-
-    event.listen(engine_of(store), "before_cursor_execute", note)
-    PGVectorNeighbors(store).fetch(REFS)
-    assert levels == [True]
-    store.similarity_search("the falcon")
-    assert levels[-1] is False
-
-
-def test_ten_thousand_hits_are_one_statement(database: Database) -> None:
-    store = database.store("old")
-    with statements(engine_of(store)) as seen:
-        found = PGVectorNeighbors(store).fetch([ChunkRef("A", at) for at in range(20_000)])
-    assert len(found) == 9
-    assert len(seen) == 1
-
-
 # Set up for async use alone
 
 

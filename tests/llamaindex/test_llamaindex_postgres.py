@@ -159,14 +159,6 @@ async def test_no_references_need_no_statement(store: PGVectorStore, statements:
     assert statements == []
 
 
-async def test_more_references_than_a_driver_takes_parameters_are_answered(store: PGVectorStore) -> None:
-    fill(store, document())
-    refs = [ChunkRef("A", chunk_id=f"A-{number}") for number in range(40_000)]
-
-    assert len(PGVectorNeighbors(store).fetch(refs)) == 8
-    assert len(await PGVectorNeighbors(store).afetch(refs)) == 8
-
-
 async def test_one_document_id_that_postgres_cannot_hold_costs_no_other_its_neighbors(
     store: PGVectorStore, run: Any
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -47,25 +46,12 @@ def test_a_query_takes_two_round_trips(index: PostgresIndex):
     assert retrieved.hits[0].chunk.metadata["search_method"] == "vector+keyword"
 
 
-def test_a_statement_used_often_is_not_prepared(index: PostgresIndex):
-    # Preparing would be a round trip of its own, and a pooler between would lose what is prepared.
-    for _ in range(7):
-        by_words(index, "ferritin")
-    with get_engine(index.server, index.timeout_seconds).connect() as connection:
-        assert connection.exec_driver_sql("SELECT count(*) FROM pg_prepared_statements").scalar() == 0
-
-
 async def test_awaited_it_finds_the_same(index: PostgresIndex):
     for strategy in ("hybrid", "vector", "keyword"):
         config = RetrievalConfig(strategy=strategy)
         ours = await aretrieve("When is ferritin measured?", config, index=index, embed=embed_query)
         assert ours == replace(retrieve(ours.query, config, index=index, embed=embed_query), trace=ours.trace)
         assert ours.hits
-
-
-def test_the_second_query_is_not_the_first_ones(index: PostgresIndex):
-    assert ids(by_words(index, "wheelchair")) == ["lab#3"]
-    assert ids(by_words(index, "kinderepilepsie")) == ["lab#2"]
 
 
 def test_words_are_counted_in_the_order_of_the_query(index: PostgresIndex):
@@ -234,17 +220,6 @@ def test_three_thousand_dimensions_are_indexed(database_url: str):
     with get_engine(index.server, index.timeout_seconds).connect() as connection:
         made = connection.exec_driver_sql("SELECT indexdef FROM pg_indexes WHERE tablename = 'chunks'").scalars().all()
     assert any("hnsw" in one and "halfvec_cosine_ops" in one for one in made)
-
-
-def test_words_are_kept_in_the_row(database_url: str):
-    # Out of line, each look at the words of a chunk fetches them anew: 5 to 9 times the time.
-    index = PostgresIndex.create(database_url, dimensions=16)
-    with get_engine(index.server, index.timeout_seconds).connect() as connection:
-        kept = connection.exec_driver_sql(
-            "SELECT attstorage::text, attstattarget FROM pg_attribute"
-            " WHERE attname = 'ctxassembly_tsv' AND attrelid = 'chunks'::regclass"
-        ).one()
-    assert tuple(kept) == ("m", 1000)
 
 
 HOSTILE = {
@@ -418,23 +393,6 @@ def test_neighbors_of_a_chunk_without_an_index_come_by_offset(database_url: str)
     ]
 
 
-async def test_neighbors_are_awaited_too(index: PostgresIndex):
-    assert await index.afetch([ChunkRef("lab", 3)]) == [chunks()[3]]
-
-
-def test_a_frozen_server_is_given_up_in_time(index: PostgresIndex, database_url: str):
-    import psycopg
-
-    hurried = replace(index, timeout_seconds=0.3)
-    with psycopg.connect(database_url.replace("+psycopg", "", 1)) as holder:
-        holder.execute("LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE")
-        with pytest.raises(TimeoutError):
-            hurried.fetch([ChunkRef("lab", 1)])
-        with pytest.raises(TimeoutError):
-            hurried.search(SearchChunks(5, embed_query("water"), None, None))
-    assert len(index.fetch([ChunkRef("lab", 1)])) == 1
-
-
 def test_a_connection_that_died_in_the_pool_is_replaced(index: PostgresIndex, database_url: str):
     assert index.fetch([ChunkRef("lab", 1)])
     index.refresh()
@@ -445,13 +403,6 @@ def test_a_connection_that_died_in_the_pool_is_replaced(index: PostgresIndex, da
     )
     assert index.fetch([ChunkRef("lab", 1)])
     assert index.check().chunks == len(TEXTS)
-
-
-def test_many_threads_ask_at_once(index: PostgresIndex):
-    queries = ["wheelchair", "kinderepilepsie", "water", "breakfast"] * 10
-    with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda query: ids(by_words(index, query)), queries))
-    assert found == [["lab#3"], ["lab#2"], ["lab#1"], ["lab#0"]] * 10
 
 
 def test_the_password_is_not_shown(database_url: str):

@@ -8,7 +8,7 @@ import multiprocessing
 import pickle
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,20 +16,17 @@ from typing import Any
 
 import psycopg
 import pytest
-from langchain_postgres import PGEngine, PGVectorStore
+from langchain_postgres import PGEngine
 from sqlalchemy import make_url
 
 from attached_samples import Hashed, langchain_store, names, searched
 from ctxassembly import ChunkRef, ConfigError, InputError, RetrievalConfig, StoreError, aretrieve, retrieve
 from ctxassembly.data.requests import SearchChunks
 from ctxassembly.stores.ingest import IngestReport
-from ctxassembly.stores.postgres import PostgresIndex, ingest, schema
+from ctxassembly.stores.postgres import PostgresIndex, ingest
 from ctxassembly.stores.postgres.connection import get_engine
 from ctxassembly.stores.postgres.migrate import make_server
-from ctxassembly.stores.postgres.schema import missing_lexeme_steps
 from postgres_samples import TEXTS, chunks, embed, embed_query, rows_of, vectors
-
-COLUMNS = {"id_column": "id", "metadata_columns": ["document_id", "chunk_index", "tenant"]}
 
 
 def together(*calls: Callable[[], Any]) -> list[Any]:
@@ -62,51 +59,12 @@ def test_two_threads_attach_a_new_table(engine: PGEngine):
     assert PostgresIndex.attach(store, dry_run=True).steps == ()
 
 
-def attached_in(url: str, queue: Any) -> None:
-    engine = PGEngine.from_connection_string(url)
-    index = PostgresIndex.attach(PGVectorStore.create_sync(engine, Hashed(), "documents", **COLUMNS))
-    queue.put(searched(index, "wheelchair"))
-
-
-def test_processes_attach_a_new_table(engine: PGEngine, database_url: str):
-    langchain_store(engine)
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    workers = [context.Process(target=attached_in, args=(database_url, queue)) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    assert [queue.get(timeout=120) for _ in workers] == [["lab#3"]] * 2
-    for worker in workers:
-        worker.join(60)
-        assert worker.exitcode == 0
-
-
 def test_who_finds_nothing_missing_waits_for_nobody(engine: PGEngine, database_url: str):
     """Workers that start while another index is built on the table."""
     store = langchain_store(engine)
     PostgresIndex.attach(store)
     with held(database_url, """SELECT pg_advisory_xact_lock(hashtext('"public"."documents"'))"""):
         assert searched(PostgresIndex.attach(store), "wheelchair") == ["lab#3"]
-
-
-def test_a_new_table_is_never_found_half_made(database_url: str, monkeypatch: pytest.MonkeyPatch):
-    def cut_short(home: Any, found: Any) -> Iterator[Any]:
-        yield from list(missing_lexeme_steps(home, found))[:1]
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(schema, "missing_lexeme_steps", cut_short)
-        with pytest.raises(KeyboardInterrupt):
-            PostgresIndex.create(database_url, "cut", dimensions=16)
-    whole = PostgresIndex.create(database_url, "whole", dimensions=16)
-    finished = PostgresIndex.create(database_url, "cut", dimensions=16)
-    with get_engine(finished.server, finished.timeout_seconds).connect() as connection:
-        indexes = {
-            name: connection.exec_driver_sql("SELECT count(*) FROM pg_indexes WHERE tablename = %s", (name,)).scalar()
-            for name in ("whole", "cut")
-        }
-    assert indexes["cut"] == indexes["whole"] > 1
-    assert whole.add(chunks(), progress=False) == finished.add(chunks(), progress=False)
 
 
 def test_threads_create_the_same_table(database_url: str):
@@ -125,17 +83,6 @@ def test_the_same_documents_are_added_twice_at_once(index: PostgresIndex, monkey
     assert all((one.added + one.unchanged, one.deleted) == (160, 0) for one in added)
     assert len(index.fetch([ChunkRef(name) for name in "abcd"])) == 160
     assert index.add(stored, vectors(160, 16), progress=False) == IngestReport(0, 160, 0)
-
-
-def test_different_documents_are_added_at_once(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(ingest, "BATCH_SIZE", 7)
-
-    def adds(name: str) -> Callable[[], IngestReport]:
-        return lambda: index.add(chunks([f"{name} {at}" for at in range(40)], name), vectors(40, 16), progress=False)
-
-    assert together(*map(adds, "abcd")) == [IngestReport(40, 0, 0)] * 4
-    assert len(index.fetch([ChunkRef(name) for name in "abcd"])) == 160
-    assert index.check().missing_indexes == ()
 
 
 def test_of_two_versions_of_a_document_one_stands_whole(index: PostgresIndex):
@@ -182,19 +129,6 @@ def test_two_loaders_of_halves_of_a_document_are_refused_and_both_halves_are_kep
         together(lambda: load(chunks()[:2]), lambda: load(chunks()[2:]))
     assert len(index.fetch([ChunkRef("lab")])) == len(TEXTS)
     assert index.add(chunks(), progress=False) == IngestReport(0, 5, 0)
-
-
-def test_two_loaders_write_at_the_same_time(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch):
-    """Each waits, inside its transaction, until the other one has written its rows, too."""
-    both_wrote, inserted = threading.Barrier(2), ingest.insert_words
-
-    def insert_words(*given: Any) -> None:
-        both_wrote.wait(20)
-        inserted(*given)
-
-    monkeypatch.setattr(ingest, "insert_words", insert_words)
-    reports = together(*[lambda name=name: index.add(chunks(document_id=name), progress=False) for name in "ab"])
-    assert reports == [IngestReport(5, 0, 0)] * 2
 
 
 def load_shuffled(url: str, loader: int, queue: Any) -> None:
@@ -313,14 +247,6 @@ async def test_a_search_that_is_cancelled_leaves_no_broken_connection(index: Pos
 
 
 # Other processes
-
-
-def test_an_index_that_was_used_is_sent_to_another_process(index: PostgresIndex):
-    assert asked_in_a_loop(index) == [["lab#3"]] * 5
-    assert names(index.fetch([ChunkRef("lab", 0)])) == ["lab#0"]
-    sent = pickle.loads(pickle.dumps(index))
-    assert sent == index
-    assert asked_in_a_loop(sent) == [["lab#3"]] * 5
 
 
 def with_password(index: PostgresIndex, *, pickles_password: bool) -> PostgresIndex:

@@ -126,30 +126,6 @@ def test_a_second_attach_changes_nothing(engine: PGEngine, database_url: str):
         PostgresIndex.attach(store, language="english")
 
 
-@pytest.mark.parametrize(("given", "taken"), [("64MB", "512MB"), ("1GB", "1GB")])
-def test_vectors_are_indexed_with_the_memory_of_the_server_or_more(
-    engine: PGEngine, database_url: str, given: str, taken: str
-):
-    store = langchain_store(engine)
-    steps = PostgresIndex.attach(store, dry_run=True, hnsw=True).steps
-    at = next(at for at, step in enumerate(steps) if "USING hnsw" in step.sql)
-    with psycopg.connect(database_url.replace("+psycopg", "", 1), autocommit=True) as connection:
-        connection.execute(f"SET maintenance_work_mem = '{given}'")
-        connection.execute(steps[at - 1].sql)
-        assert connection.execute("SHOW maintenance_work_mem").fetchone() == (taken,)
-        connection.execute(steps[at + 1].sql)
-        assert connection.execute("SHOW maintenance_work_mem").fetchone() == ("64MB",)  # as the server has it
-
-
-def test_the_plan_does_what_attach_does(engine: PGEngine, database_url: str):
-    # An owner may run it where the user of the index may not.
-    store = langchain_store(engine)
-    for step in PostgresIndex.attach(store, dry_run=True).steps:
-        execute(database_url, step.sql)
-    assert PostgresIndex.attach(store, dry_run=True).steps == ()
-    assert searched(PostgresIndex.attach(store), "wheelchair") == ["lab#3"]
-
-
 def test_what_attach_makes_is_what_check_wants(engine: PGEngine, database_url: str):
     store = langchain_store(engine)
     plan = str(PostgresIndex.attach(store, dry_run=True))

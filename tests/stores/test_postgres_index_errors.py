@@ -74,11 +74,6 @@ def test_text_that_a_latin1_database_has_no_room_for(latin1: str, given: list[Ch
     assert retrieve("crème", KEYWORD, index=index).hits[0].chunk.text == "Café crème"
 
 
-def test_a_table_name_that_a_latin1_database_has_no_room_for(latin1: str):
-    with pytest.raises(StoreError, match='has no equivalent in encoding "LATIN1"'):
-        PostgresIndex.create(latin1, "日本", dimensions=16)
-
-
 def test_a_database_without_encoding_holds_utf8_and_other_bytes_are_an_error(ascii_only: str):
     index = PostgresIndex.create(ascii_only, dimensions=16)
     assert index.add(chunks(["日本 water", "Café"]), embed=embed, progress=False).added == 2
@@ -119,15 +114,6 @@ def test_half_precision_has_a_smaller_range(database_url: str):
         retrieve("water", VECTOR, index=index, embed=lambda _: [70_000.0] * 2500)
 
 
-def test_answers_of_embed_and_numbers_of_vectors(index: PostgresIndex):
-    new = chunks(["new"], document_id="new")
-    with pytest.raises(InputError, match="embed must return one vector for each text, got 5"):
-        index.add(new, embed=lambda _: 5, progress=False)
-    for given in ([], [[0.5] * 16] * 2):
-        with pytest.raises(InputError, match="vectors must be one for each chunk"):
-            index.add(new, vectors=given, progress=False)
-
-
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, "x", 1.5])
 @pytest.mark.parametrize("name", ["index", "start"])
 def test_a_place_that_a_column_has_no_room_for(index: PostgresIndex, name: str, number: Any):
@@ -147,12 +133,6 @@ def test_a_place_that_a_column_has_no_room_for(index: PostgresIndex, name: str, 
 def test_a_url_that_no_server_can_have(url: str, said: str):
     with pytest.raises(ConfigError, match=said):
         PostgresIndex.create(url)
-
-
-@pytest.mark.parametrize(("option", "said"), [("foo=bar", 'option "foo"'), ("connect_timeout=soon", "soon")])
-def test_an_option_that_the_driver_does_not_know(option: str, said: str):
-    with pytest.raises(StoreError, match=said):
-        PostgresIndex.create(f"postgresql://localhost/db?{option}")
 
 
 def test_a_language_is_looked_up_with_its_schema(database_url: str):

@@ -167,11 +167,3 @@ def test_a_filter_beyond_the_limits_is_refused_at_once_without_being_shown(index
     assert time.process_time() - began < 8  # some 2 s on a machine at rest
     assert caught.value.parameter == "filter"
     assert len(str(caught.value)) < 100
-
-
-@pytest.mark.parametrize("name", WITHIN)
-def test_a_filter_within_the_limits_is_answered_in_time(index: Any, name: str):
-    condition, expected = WITHIN[name]
-    began = time.process_time()
-    assert names(index.search(SearchChunks(10, embed_query("ferritin"), None, condition))) == expected
-    assert time.process_time() - began < 8  # some 2 s on a machine at rest

@@ -144,22 +144,6 @@ def test_an_id_of_another_document_is_refused_and_its_chunk_is_kept(index: Postg
         MemoryIndex([theirs, ours])
 
 
-def test_an_id_that_another_run_takes_meanwhile_is_refused(index: PostgresIndex):
-    theirs = Chunk("handbook.pdf#0", "a/handbook.pdf", "Leave is 25 days.", 0)
-
-    def embed_while_another_writes(texts: list[str]) -> list[list[float]]:
-        index.add([theirs], embed=embed, progress=False)
-        return embed(texts)
-
-    with pytest.raises(ConfigError, match=r"handbook.pdf#0.*document 'a/handbook.pdf'"):
-        index.add(
-            [Chunk("handbook.pdf#0", "b/handbook.pdf", "Leave is 30 days.", 0)],
-            embed=embed_while_another_writes,
-            progress=False,
-        )
-    assert index.fetch([ChunkRef("a/handbook.pdf")]) == [theirs]
-
-
 def test_other_vectors_of_the_same_texts_replace_the_stored_ones(index: PostgresIndex):
     first, second = ([[float(at == one) for at in range(16)]] * 5 for one in (3, 9))
     assert index.add(chunks(), first, progress=False) == IngestReport(5, 0, 0)
@@ -181,24 +165,6 @@ def test_another_model_embeds_what_is_stored_again(index: PostgresIndex):
         0, 5, 0
     )  # a function has no name to compare
     assert index.add(chunks(), progress=False) == IngestReport(0, 5, 0)
-
-
-@pytest.mark.parametrize(
-    "now",
-    [
-        Chunk("a", "a", "x", prev_id="b\x1fc", next_id="d"),
-        Chunk("a", "a", "x", prev_id="b", next_id="c\x1fd"),
-        Chunk("a", "a", "d\x1fx", prev_id="b", next_id="c"),
-        Chunk("a", "a", "x", prev_id="None"),
-        Chunk("a", "a", "x"),
-    ],
-    ids=lambda chunk: f"{chunk.prev_id} {chunk.next_id} {chunk.text}",
-)
-@pytest.mark.parametrize("was", [Chunk("a", "a", "x", prev_id="b", next_id="c\x1fd"), Chunk("a", "a", "x")])
-def test_no_value_makes_another_chunk_look_stored(index: PostgresIndex, was: Chunk, now: Chunk):
-    index.add([was], progress=False)
-    assert index.add([now], progress=False).added == (was != now)
-    assert index.fetch([ChunkRef("a")]) == [now]
 
 
 def test_vectors_may_be_given_or_lie_in_the_chunks(index: PostgresIndex):
@@ -273,11 +239,6 @@ def test_a_framework_writes_to_its_own_table(index: PostgresIndex):
         replace(index, table=replace(index.table, is_own=False)).add(chunks())
 
 
-def test_a_bar_shows_what_is_done(index: PostgresIndex, capfd: pytest.CaptureFixture[str]):
-    index.add(chunks(), embed=embed)
-    assert "5/5" in capfd.readouterr().err
-
-
 def found_in_fork(index: PostgresIndex, queue: Any) -> None:
     queue.put([chunk.id for chunk in index.fetch([ChunkRef("lab", 3)])])
 
@@ -316,10 +277,3 @@ def test_the_state_of_an_index_is_measured_on_its_own_table(index: PostgresIndex
     assert (state.without_vector, state.recall, state.missing_indexes) == (100, None, ("HNSW on the vectors",))
     assert set(state.remedies) >= {"vectors", "indexes"}
     assert "add(chunks, embed=...) embeds them" in str(state)
-
-
-def test_an_empty_index_is_in_order(index: PostgresIndex):
-    assert index.check().remedies == {}
-    assert index.search(SearchChunks(5, embed_query("x"), index.find_terms(FindTerms("x", 9, 4)), None)) == []
-    with pytest.raises(ConfigError, match="sample must be"):
-        index.check(sample=0)

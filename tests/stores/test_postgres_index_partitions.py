@@ -125,19 +125,6 @@ def test_what_small_runs_add_up_to_is_analyzed_since_autovacuum_analyzes_no_whol
     assert rows_of(database_url, analyzed) > [(340,)]
 
 
-def test_statistics_of_the_whole_that_are_older_than_those_of_its_partitions_show(
-    index: PostgresIndex, database_url: str
-):
-    index.add(made_chunks(), embed=embed, progress=False)
-    copied = "SELECT id || '+', document_id, content, content_hash FROM chunks"
-    inserted = f"INSERT INTO chunks (id, document_id, content, content_hash) {copied}"
-    execute(database_url, inserted, "SELECT pg_stat_force_next_flush()")
-    execute(database_url, *(f"ANALYZE chunks_p{at}" for at in range(4)))
-    assert index.check(sample=1).changed_since_analyze == 0.5
-    index.refresh()
-    assert index.check(sample=1).changed_since_analyze == 0
-
-
 def test_a_chunk_of_another_document_keeps_its_id(index: PostgresIndex):
     """The key has the document, so PostgreSQL itself would take an id twice."""
     index.add([Chunk(f"c{at}", "one", "Ferritin.", at) for at in range(5)], progress=False)
@@ -145,11 +132,6 @@ def test_a_chunk_of_another_document_keeps_its_id(index: PostgresIndex):
         with pytest.raises(ConfigError, match=r"c1.*stored for document 'one'"):
             index.add([Chunk("c1", document, "Iron.", 0)], progress=False)
     assert len(index.fetch([ChunkRef("one")])) == 5
-
-
-def test_notes_are_stored_in_partitions(index: PostgresIndex):
-    index.add(made_chunks(2), embed=embed, progress=False)
-    assert len(index.with_enrichment().enrichment.outlines()) == 2
 
 
 def test_an_existing_table_has_the_partitions_that_it_has(database_url: str, index: PostgresIndex):

@@ -73,11 +73,6 @@ def test_the_first_chunk_comes_of_each_document_that_the_text_mentions(filled: P
         assert found(MemoryIndex(CHUNKS), text) == expected, text
 
 
-async def test_async_finds_the_same(filled: PostgresIndex) -> None:
-    ref = ChunkRef("v", named_in="Venus Express and Mercury Orbit")
-    assert [chunk.id for chunk in await filled.afetch([ref])] == [chunk.id for chunk in filled.fetch([ref])] == ["m#0"]
-
-
 def test_titles_come_with_neighbors_in_one_statement_by_the_place_of_their_mention(filled: PostgresIndex) -> None:
     refs = [
         ChunkRef("m", 1),

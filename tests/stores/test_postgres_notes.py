@@ -27,7 +27,6 @@ from ctxassembly.answering import AskModel
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.enrichment import (
     EnrichmentConfig,
-    aenrich,
     enrich,
     estimate_enrichment,
     question_channel,
@@ -368,19 +367,6 @@ def test_who_may_not_change_the_table_is_told_so(engine: PGEngine, database_url:
         execute(database_url, "DROP OWNED BY notes_reader", "DROP ROLE notes_reader")
 
 
-def test_a_table_of_any_name_takes_notes(database_url: str):
-    index = PostgresIndex.create(database_url, 'per%cent "quoted" :colon', dimensions=16)
-    index.add(chunks(), embed=embed, progress=False)
-    assert enrich(index, Scripted(), embed=embed, progress=False).failed == {}
-    assert texts(index, "visitfrage2")[:1] == [TEXTS["visit"][1]]
-
-
-def test_more_dimensions_than_hnsw_takes_are_embedded_too(database_url: str):
-    index = PostgresIndex.create(database_url, dimensions=3_072)
-    index.add(chunks(), embed=lambda texts: embed(texts, 3_072), progress=False)
-    assert enrich(index, Scripted(), embed=lambda texts: embed(texts, 3_072), progress=False).failed == {}
-
-
 # Resuming and renewing
 
 
@@ -550,33 +536,6 @@ def test_many_documents_at_a_time_are_written_each_once(database_url: str):
         "d01#1", "Zusammenhang: d01kontext2.", "Wann wird d01frage2 geprüft?", "Überblick d01."
     )  # fmt: skip
     assert len({row[1:] for row in rows}) == 80
-
-
-def test_two_runs_at_the_same_time_end_as_one(own: PostgresIndex):
-    results: list[Any] = []
-    runs = [
-        threading.Thread(target=lambda: results.append(enrich(own, Scripted(), embed=embed, progress=False)))
-        for _ in range(2)
-    ]
-    for run in runs:
-        run.start()
-    for run in runs:
-        run.join(60)
-    assert [result.failed for result in results] == [{}, {}]
-    assert enrich(own, Scripted(), embed=embed, progress=False).documents == 0
-    assert texts(own, "visitfrage2")[:1] == [TEXTS["visit"][1]]
-
-
-async def test_awaited_it_is_the_same(own: PostgresIndex):
-    model = Scripted()
-
-    async def ask(request: AskModel) -> Any:
-        await asyncio.sleep(0)
-        return model.ask(request)
-
-    assert (await aenrich(own, ask, embed=Hashed(), progress=False)).documents == 3
-    assert texts(own, "visitfrage2")[:1] == [TEXTS["visit"][1]]
-    assert (await aenrich(own, ask, embed=Hashed(), progress=False)).documents == 0
 
 
 def test_notes_on_a_document_are_of_its_own_tenant_alone(own: PostgresIndex, engine: PGEngine):

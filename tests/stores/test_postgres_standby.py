@@ -117,8 +117,3 @@ def test_neither_url_takes_its_password_into_a_pickle(primary: Server, standby_u
         pickle.dumps(index)
     kept = PostgresIndex.create(primary.url, dimensions=16, read_url=secret, pickle_password=True)
     assert pickle.loads(pickle.dumps(kept)) == kept
-
-
-def test_another_kind_of_url_is_refused(primary: Server):
-    with pytest.raises(ConfigError, match="a URL such as postgresql"):
-        PostgresIndex.create(primary.url, dimensions=16, read_url="mysql://localhost/docs")

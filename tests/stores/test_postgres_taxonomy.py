@@ -110,11 +110,6 @@ def test_a_table_of_other_names_is_read_through_a_view(url: str):
     assert read_taxonomy(url, "said", "nothing").resolve("Doet een hartfilmpje pijn?").names == ("ECG",)
 
 
-def test_empty_tables_make_an_empty_taxonomy(url: str):
-    execute(url, "TRUNCATE taxonomy_nodes, taxonomy_relations")
-    assert read_taxonomy(url).nodes == {}
-
-
 @pytest.mark.parametrize(
     ("statement", "given", "message"),
     [
@@ -139,9 +134,3 @@ def test_what_makes_no_taxonomy_is_an_error(url: str, statement: str, given: dic
         execute(url, statement)
     with pytest.raises(ConfigError, match=message):
         read_taxonomy(**{"url": url, **given})
-
-
-def test_aliases_of_a_dict_are_no_text():
-    """A text is a sequence of its letters: "a" stood for the node wherever somebody asked for one."""
-    with pytest.raises(ConfigError, match=r"node\.aliases must be a sequence of strings"):
-        Taxonomy.from_dict({"nodes": [{"id": "a", "type": "t", "name": "Oftalmologie", "aliases": "oogarts"}]})
