@@ -27,10 +27,17 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.framework_rows import LANGCHAIN
 from ctxassembly.stores.numbering import NumberingReport
-from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, json_text, keep_storable
 from ctxassembly.stores.postgres.connection import BoundStatement, await_rows, execute_async, fetch_rows
-from ctxassembly.stores.postgres.numbering import TableRecords, number_rows
-from ctxassembly.stores.postgres.rows import langchain_chunk_table, langchain_table
+from ctxassembly.stores.postgres.ingest import TableRecords, number_rows
+from ctxassembly.stores.postgres.lookup import (
+    ChunkTable,
+    PostgresStore,
+    cached_table,
+    json_text,
+    keep_storable,
+    langchain_chunk_table,
+    langchain_table,
+)
 from ctxassembly.stores.postgres.table import TITLE, build_table
 from langchain_ctxassembly.convert.documents import stored_chunk
 from langchain_ctxassembly.stores.identity import loop_of, unwrap

@@ -20,11 +20,16 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.framework_rows import LLAMAINDEX
 from ctxassembly.stores.numbering import NumberingReport
-from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, cached_table, keep_storable
 from ctxassembly.stores.postgres.connection import BoundStatement, await_rows, execute_async, fetch_rows
 from ctxassembly.stores.postgres.filters import build_llamaindex_condition
-from ctxassembly.stores.postgres.numbering import TableRecords, number_rows
-from ctxassembly.stores.postgres.rows import llamaindex_chunk_table
+from ctxassembly.stores.postgres.ingest import TableRecords, number_rows
+from ctxassembly.stores.postgres.lookup import (
+    ChunkTable,
+    PostgresStore,
+    cached_table,
+    keep_storable,
+    llamaindex_chunk_table,
+)
 from ctxassembly.stores.postgres.table import build_table
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import normalize_filters

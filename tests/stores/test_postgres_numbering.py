@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from random import Random
 from typing import Any
@@ -15,7 +14,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from ctxassembly import Chunk, MetadataKeys
 from ctxassembly.integrations.numbering import number_chunks
 from ctxassembly.stores.framework_rows import LANGCHAIN
-from ctxassembly.stores.postgres.numbering import TableRecords, number_rows
+from ctxassembly.stores.postgres.ingest import TableRecords, number_rows
 from ctxassembly.stores.postgres.table import build_table
 
 ALPHABETS = ("a", "ab ", "a- ", "aB1_é. ", "羊毛费a。", "นี้กa ", "ひカ々、x", "한국 a", "हिन् ", "𠀀ab ", "²½٣ x")
@@ -148,10 +147,3 @@ def test_metadata_that_are_null_become_an_object(database_url: str) -> None:
         number_rows(records, LANGCHAIN, MetadataKeys())
         assert connection.scalar(sa.select(chunks.c.cmetadata)) == {"document_id": "a.txt", "chunk_index": 0}
     engine.dispose()
-
-
-def test_texts_that_repeat_themselves_take_little_time(database_url: str) -> None:
-    texts = [letter * 3_000 + "-" * 21 + "-" * 3_000 * (at % 2) for at, letter in enumerate("ab" * 100)]
-    started = time.perf_counter()
-    recorded_in_postgres(database_url, [Chunk("", "a.txt", text, at) for at, text in enumerate(texts)])
-    assert time.perf_counter() - started < 10

@@ -6,7 +6,7 @@ numbered if this order distinguishes all its chunks, and if links between chunks
 others are named in the result.
 
 A store is read in batches, first the metadata of all chunks and then the texts of those that change, and written in
-batches: a table of PostgreSQL in one transaction (`ctxassembly.stores.postgres.numbering`). A collection of Chroma or
+batches: a table of PostgreSQL in one transaction (`ctxassembly.stores.postgres.ingest`). A collection of Chroma or
 Qdrant has none: if its numbering is interrupted, a second run completes it.
 """
 

@@ -21,9 +21,9 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import schema
 from ctxassembly.stores.postgres.connection import Server, query_rows
 from ctxassembly.stores.postgres.ingest import insert_words
+from ctxassembly.stores.postgres.lookup import chunk_from_row, columns_for
 from ctxassembly.stores.postgres.maintenance import open_maintenance
 from ctxassembly.stores.postgres.migrate import complete_changes, refresh
-from ctxassembly.stores.postgres.rows import chunk_from_row, columns_for
 from ctxassembly.stores.postgres.search import check_vector, format_vector
 from ctxassembly.stores.postgres.table import (
     CONTEXT,

@@ -22,8 +22,7 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.stores.ingest import IngestReport, documents_of, pair_vectors
 from ctxassembly.stores.postgres import enrichment as notes
-from ctxassembly.stores.postgres import health, ingest, migrate, search
-from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, keep_storable
+from ctxassembly.stores.postgres import ingest, maintenance, migrate, search
 from ctxassembly.stores.postgres.connection import (
     BoundStatement,
     Server,
@@ -32,9 +31,8 @@ from ctxassembly.stores.postgres.connection import (
     settings_statement,
 )
 from ctxassembly.stores.postgres.filters import build_condition
-from ctxassembly.stores.postgres.health import Health
-from ctxassembly.stores.postgres.maintenance import open_maintenance
-from ctxassembly.stores.postgres.rows import chunk_from_row, neighbor_table
+from ctxassembly.stores.postgres.lookup import ChunkTable, chunk_from_row, keep_storable, neighbor_table
+from ctxassembly.stores.postgres.maintenance import Health, open_maintenance
 from ctxassembly.stores.postgres.schema import Plan, WordFields, check_fields
 from ctxassembly.stores.postgres.table import IndexedTable
 from ctxassembly.stores.simple_words import QUESTION_KEYS
@@ -293,7 +291,7 @@ class PostgresIndex:
 
             def measured() -> Health:
                 work.connection.execute(*settings_statement(self.server))
-                return health.measure_health(work.connection, self.table, info, sample=sample, limit=limit)
+                return maintenance.measure_health(work.connection, self.table, info, sample=sample, limit=limit)
 
             return work.retry_on_lock(self.table.full_name, measured)
 

@@ -14,8 +14,8 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.stores.postgres import schema
 from ctxassembly.stores.postgres.connection import Server, server_url
+from ctxassembly.stores.postgres.lookup import CHUNK_COLUMNS, langchain_table
 from ctxassembly.stores.postgres.maintenance import MaintenanceConnection
-from ctxassembly.stores.postgres.rows import CHUNK_COLUMNS, langchain_table
 from ctxassembly.stores.postgres.table import (
     MAX_DIMENSIONS,
     OWN_COLUMNS,
@@ -26,8 +26,8 @@ from ctxassembly.stores.postgres.table import (
     describe_table,
     members_sql,
     text_literal,
+    title_index_name,
 )
-from ctxassembly.stores.postgres.titles import title_index_name
 from ctxassembly.user_warnings import with_remedy
 
 # ruff: noqa: SLF001  what is private here has no public name: the store inside a PGVectorStore, LlamaIndex's table

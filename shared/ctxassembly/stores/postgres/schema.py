@@ -40,8 +40,8 @@ from ctxassembly.stores.postgres.table import (
     members_sql,
     quoted_name,
     text_literal,
+    title_beginning,
 )
-from ctxassembly.stores.postgres.titles import title_beginning
 from ctxassembly.stores.simple_words import FieldKeys, key_tuple
 from ctxassembly.text.words import UNSPACED, WIDE_LETTERS, WIDE_MARKS
 

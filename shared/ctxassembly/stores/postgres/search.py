@@ -34,7 +34,7 @@ from sqlalchemy.types import UserDefinedType
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, TermStats
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.rows import columns_for
+from ctxassembly.stores.postgres.lookup import columns_for
 from ctxassembly.stores.postgres.table import ROW_ESTIMATE, TSV, IndexedTable, members_sql
 from ctxassembly.text.words import separate_unspaced
 from ctxassembly.wording.unicode import is_storable, make_encodable

@@ -221,6 +221,21 @@ def derived_name(table: str, ending: str) -> str:
     return f"{table.encode()[:room].decode(errors='ignore')}_{digest}_{ending}"
 
 
+def title_index_name(table: str) -> str:
+    """Return the name of the index on the beginnings of titles."""
+    return derived_name(table, "ctxassembly_titles")
+
+
+def title_beginning(stored: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    """Return how a stored title begins, as the index has it."""
+    return title_part(stored, 1)
+
+
+def title_part(stored: sa.ColumnElement[Any], number: int) -> sa.ColumnElement[Any]:
+    """Return a part of a stored title: how it begins (1), or all of it (2)."""
+    return sa.func.split_part(stored, sa.literal_column("'|'"), sa.literal_column(str(number)))
+
+
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, NULL), format_type(a.atttypid, a.atttypmod), col_description(c.oid, a.attnum)
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
