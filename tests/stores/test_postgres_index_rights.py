@@ -9,10 +9,9 @@ from typing import Any
 import psycopg
 import pytest
 from langchain_postgres import PGEngine, PGVectorStore
-from sqlalchemy.exc import ProgrammingError
 
 from attached_samples import Hashed, langchain_store, searched
-from ctxassembly import ChunkRef, ConfigError, RetrievalConfig, Retrieved, explain, retrieve
+from ctxassembly import ChunkRef, ConfigError, RetrievalConfig, Retrieved, StoreError, explain, retrieve
 from ctxassembly.data.requests import FindTerms
 from ctxassembly.retrieval import Question
 from ctxassembly.stores.postgres import PostgresIndex
@@ -114,7 +113,7 @@ def test_who_may_not_even_read_gets_an_error(database_url: str, reader_url: str)
     PostgresIndex.create(database_url, dimensions=16)
     with pytest.warns(UserWarning, match="may not read"):
         index = PostgresIndex.create(reader_url, dimensions=16)
-    with pytest.raises(ProgrammingError, match="permission denied for table chunks"):
+    with pytest.raises(StoreError, match="permission denied for table chunks"):
         index.find_terms(FindTerms("word", 8, 4))
     with pytest.raises(ConfigError, match="permission denied for table chunks"):
         index.check()

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import CompoundSelect, Row, Text, func, literal, select, union_all
-from sqlalchemy.exc import ProgrammingError
 
 from ctxassembly.data.validation import check_positive
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, StoreError
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.stores.postgres.connection import Server, query_rows, server_url
 from ctxassembly.stores.postgres.table import build_table, check_name
@@ -55,9 +54,13 @@ def read_taxonomy(
     statement = _statement(nodes, relations, schema)
     try:
         found = query_rows(Server(server_url(url), EF_SEARCH), (statement, {}), timeout_seconds)
-    except ProgrammingError as error:
+    except StoreError as error:
+        from psycopg import ProgrammingError
+
+        if not isinstance(error.__cause__, ProgrammingError):
+            raise
         allowed = "tables or views that this user may read"
-        raise ConfigError("nodes and relations", allowed, str(error.orig).strip()) from error
+        raise ConfigError("nodes and relations", allowed, str(error.__cause__).strip()) from error
     return _build_taxonomy(found, settings)
 
 
