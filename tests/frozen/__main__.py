@@ -46,6 +46,7 @@ def at(reference: str, numbers: list[int]) -> dict[str, Any]:
             paths = [Path(folder, "shared"), Path(folder), ROOT / "tests", ROOT / "tests/engine"]
             done = subprocess.run(
                 [sys.executable, "-m", "frozen", "--show", *map(str, numbers)],
+                cwd=folder,  # which comes first on the path
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
                 check=True,
                 capture_output=True,

@@ -198,7 +198,8 @@ def _valid_id(name: str, value: Any, issues: list[Issue]) -> str:
 
 def _valid_link(name: str, value: Any, chunk_id: str, issues: list[Issue]) -> str | None:
     if _is_link(value, chunk_id):
-        return value
+        linked: str | None = value
+        return linked
     if type(value) is not str or value:
         shown = safe_repr(value, _MAX_VALUE_CHARS)
         issues.append(Issue("links", f"{name} {shown} is no id of another chunk, left out"))
@@ -219,7 +220,8 @@ def _valid_text(value: Any, issues: list[Issue]) -> str:
 def _valid_position(name: str, value: Any, issues: list[Issue]) -> int | None:
     """Return 7 for 7, "7" and 7.0; None for anything negative, fractional or not a number."""
     if _is_position(value):
-        return value
+        given: int | None = value
+        return given
     if not issubclass(type(value), bool):
         try:
             number = int(value)

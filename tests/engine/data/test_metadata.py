@@ -43,13 +43,13 @@ def test_what_does_not_copy_stands_as_its_text(value: Any, stands: str):
     assert notes == ("metadata 'odd': can't be copied, replaced by its text",)
 
 
-def test_what_contains_itself_is_kept():
+def test_what_contains_itself_is_kept() -> None:
     metadata, notes = make_readable({"odd": circular_list()})
     assert metadata["odd"][1] is metadata["odd"]
     assert notes == ()
 
 
-def test_keys_are_strings():
+def test_keys_are_strings() -> None:
     metadata, notes = make_readable({1: "a", "1": "b", (1, 2): "c", ODD["enum"](): "d", "inside": {1: "e", None: "f"}})
     assert metadata == {"1": "b", "(1, 2)": "c", "Color.RED": "d", "inside": {1: "e", None: "f"}}
     assert notes == ("metadata '1', '(1, 2)', 'Color.RED': the key is no text, read as its text",)
@@ -60,7 +60,7 @@ def test_a_mapping_that_raises_is_left_out(kind: Any):
     assert make_readable(kind()) == ({}, (f"metadata of {kind.__name__}: can't be read, left out",))
 
 
-def test_a_note_names_a_few_keys_and_counts_the_rest():
+def test_a_note_names_a_few_keys_and_counts_the_rest() -> None:
     _, (note,) = make_readable({f"k{n}": threading.Lock() for n in range(100)})
     assert note == "metadata 'k0', 'k1', 'k2' and 97 more: can't be copied, replaced by its text"
 
@@ -73,7 +73,7 @@ def test_whatever_is_read_copies_and_pickles(name: str):
     assert copy.deepcopy(metadata).keys() == copy_metadata(metadata).keys()
 
 
-def test_a_copy_shares_nothing_that_can_be_changed():
+def test_a_copy_shares_nothing_that_can_be_changed() -> None:
     metadata = {"list": [1, {"a": [2]}], "set": {1}, "array": ODD["array"]()}
     copied = copy_metadata(metadata)
     copied["list"][1]["a"].append(4)
