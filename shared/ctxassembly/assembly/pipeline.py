@@ -140,7 +140,7 @@ def _leave_out_sent(conversation: Conversation, relevance: Relevance) -> tuple[U
     config = replace(config, first_label=first_label)
     unsent, sent_chunks = Unsent(tuple(candidates), {}), dict[tuple[str, int], SentChunk]()
     if config.enabled and config.repeat == "never":
-        unsent, sent_chunks = leave_out_sent(candidates, conversation)
+        unsent, sent_chunks = leave_out_sent(candidates, conversation, relevance.joins)
     source_of = MetadataReader(config.keys, config.language).source
     labels = known_labels(conversation, (candidate.chunk for candidate in candidates), source_of, config)
     max_label = first_label + len(candidates) * MAX_PARTS * conversation.label_step

@@ -172,6 +172,16 @@ def test_sentences_that_were_not_chosen_can_come_later():
     assert reasons(second)["a#0"] == ("cut", "sentence", "1")
 
 
+def test_text_that_chunks_share_is_sent_once():
+    shared = "Drink water until two hours before the examination. "
+    first = Chunk("a#0", "a", TEXTS[0] + " " + shared, 0)
+    second = Chunk("a#1", "a", shared + TEXTS[2], 1)
+    conversation = Conversation().after(assemble([Hit(first)], conversation=Conversation()))
+    context = assemble([Hit(second)], store=MemoryStore([first, second]), conversation=conversation)
+    assert context.text == f"[1] Source: unknown\n[1] continues above\n{TEXTS[2]}"
+    assert reasons(context)["a#1"] == ("cut", "already sent", "1")
+
+
 def test_the_same_text_of_another_document_is_sent_under_that_document():
     rumor = Chunk("rumor#0", "rumor", TEXTS[0], metadata={"source": "rumor.txt"})
     guideline = Chunk("guideline#0", "guideline", TEXTS[0], metadata={"source": "WHO guideline.pdf"})

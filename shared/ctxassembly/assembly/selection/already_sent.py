@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.earlier import LabelKey, SentChunk, candidate_place, label_key
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
+from ctxassembly.assembly.rendering.groups import GetJoin, document_texts
 from ctxassembly.assembly.selection.shorten import merge_spans
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.conversations.conversation import Conversation
@@ -30,27 +31,43 @@ class Unsent(NamedTuple):
 
 
 def leave_out_sent(
-    candidates: Sequence[Candidate], conversation: Conversation
+    candidates: Sequence[Candidate], conversation: Conversation, get_join: GetJoin
 ) -> tuple[Unsent, dict[tuple[str, int], SentChunk]]:
-    """Return `candidates` without the text that `conversation` has, and the chunks that it has text of, by place."""
-    find = _sent_text(conversation)
-    remaining: list[Candidate] = []
-    labels: dict[int, str] = {}
-    sent_chunks: dict[tuple[str, int], SentChunk] = {}
+    """Return `candidates` without the text that `conversation` has, and the chunks that it has text of, by place.
+
+    Text that a chunk shares with an adjacent one is sent if either has sent it.
+    """
+    find, sent = _sent_text(conversation), dict[int, tuple[list[Span], str]]()
     for candidate in candidates:
-        sent, label = find(candidate)
-        if sent:
-            sent_chunks[candidate_place(candidate)] = SentChunk(label, candidate.chunk)
-        taken, text = merge_spans(sorted(sent)), candidate.chunk.text
-        rest = [part for span in candidate.spans for part in subtract_spans(span, taken)]
-        if rest == [*candidate.spans]:
-            remaining.append(candidate)
-            continue
-        labels[candidate.key] = label
-        parts = (_without_leading_blank(text, start, end) for start, end in rest)
-        if kept := tuple((start, end) for start, end in parts if any(map(str.isalnum, text[start:end]))):
-            remaining.append(candidate._replace(kept_spans=kept, shortened_by=ALREADY_SENT))
-    return Unsent(tuple(remaining), labels), sent_chunks
+        spans, label = find(candidate)
+        if spans:
+            sent[candidate.key] = (spans, label)
+    documents = {candidate.chunk.document_id for candidate in candidates if candidate.key in sent}
+    forms: dict[int, Candidate | None] = {}
+    labels = {key: label for key, (_, label) in sent.items()}
+    for line in document_texts((one for one in candidates if one.chunk.document_id in documents), get_join):
+        found = [
+            ((begin + start, begin + end), sent[candidate.key][1])
+            for begin, candidate in line.members
+            if candidate.key in sent
+            for start, end in sent[candidate.key][0]
+        ]
+        taken = merge_spans(sorted(span for span, _ in found))
+        for begin, candidate in line.members if taken else ():
+            own = [(begin + start, begin + end) for start, end in candidate.spans]
+            rest = [part for span in own for part in subtract_spans(span, taken)]
+            if rest == own:
+                continue
+            text = candidate.chunk.text
+            parts = (_without_leading_blank(text, start - begin, end - begin) for start, end in rest)
+            kept = tuple((start, end) for start, end in parts if any(map(str.isalnum, text[start:end])))
+            forms[candidate.key] = candidate._replace(kept_spans=kept, shortened_by=ALREADY_SENT) if kept else None
+            first = next(label for (start, end), label in found if start < own[-1][1] and own[0][0] < end)
+            labels.setdefault(candidate.key, first)
+    remaining = (forms.get(candidate.key, candidate) for candidate in candidates)
+    unsent = Unsent(tuple(one for one in remaining if one is not None), {key: labels[key] for key in forms})
+    chunks = {candidate_place(one): SentChunk(labels[one.key], one.chunk) for one in candidates if one.key in sent}
+    return unsent, chunks
 
 
 def known_labels(
