@@ -27,7 +27,7 @@ from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.integrations.metadata import ContextPayload
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.runtime.assemble import assemble, assemble_as, assembly_ports, check_llm
+from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for
@@ -35,7 +35,7 @@ from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
 from langchain_ctxassembly.convert.documents import documents_from, read_documents
 from langchain_ctxassembly.convert.models import async_text_model, text_model
-from langchain_ctxassembly.search import SearchFilter, apply_filter, restrict_store
+from langchain_ctxassembly.search import SearchFilter, apply_filter
 from langchain_ctxassembly.spans import Spans, has_listeners
 
 T = TypeVar("T")
@@ -135,7 +135,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             raise ConfigError.missing("embeddings", "dedup='semantic'", "embeddings", "dedup='near'")
         check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
         check_scorer(self.scorer)
-        restrict_store(self.store, self.filter)
+        self.neighbor_store()
         self._warnings.warn(window_warning(self.llm, settings.token_limit), key="window")
         return self
 
@@ -179,30 +179,20 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         runnable = RunnableLambda(run, arun, name=CONTEXT_RUN)
         return runnable if config is None else runnable.with_config(config)
 
-    def assemble_context(
-        self, inputs: Any, config: RunnableConfig, search: SearchFilter | None = None, filter: Any = None
-    ) -> Context:
-        """Return the context of `inputs`, in the run of `config`. Neighbors pass the filters of search and call."""
-        return self._assemble_as(_get_context, inputs, config, search, filter)
+    def assemble_context(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> Context:
+        """Return the context of `inputs`, in the run of `config`. Neighbors pass the `filter` of the call."""
+        return self._assemble_as(_get_context, inputs, config, filter)
 
-    async def aassemble_context(
-        self, inputs: Any, config: RunnableConfig, search: SearchFilter | None = None, filter: Any = None
-    ) -> Context:
+    async def aassemble_context(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> Context:
         """Async version of `assemble_context`."""
-        return await self._aassemble_as(_get_context, inputs, config, search, filter)
+        return await self._aassemble_as(_get_context, inputs, config, filter)
 
     def _assemble_as(
-        self,
-        transform: Callable[[ContextPayload], T],
-        inputs: Any,
-        config: RunnableConfig,
-        search: SearchFilter | None,
-        filter: Any,
+        self, transform: Callable[[ContextPayload], T], inputs: Any, config: RunnableConfig, filter: Any
     ) -> T:
         """Return `transform` of the context of `inputs`, after issuing its warnings and its event."""
-        assembly_ports(self.store)  # refuse a store with afetch alone here: `neighbor_store` may hide it
         spans = Spans(config)
-        arguments = self._arguments(inputs, search, filter)
+        arguments = self._arguments(inputs, filter)
         llm = text_model(self.llm, lambda: spans.config)
         context = assemble(**arguments, llm=llm, on_stage=spans.on_stage)
         _, output, event = _build_result(transform, has_listeners(config), context)
@@ -212,17 +202,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return output
 
     async def _aassemble_as(
-        self,
-        transform: Callable[[ContextPayload], T],
-        inputs: Any,
-        config: RunnableConfig,
-        search: SearchFilter | None,
-        filter: Any,
+        self, transform: Callable[[ContextPayload], T], inputs: Any, config: RunnableConfig, filter: Any
     ) -> T:
         """Async version of `_assemble_as`."""
         spans = Spans(config)
         build = partial(_build_result, transform, has_listeners(config))
-        arguments = self._arguments(inputs, search, filter)
+        arguments = self._arguments(inputs, filter)
         llm = async_text_model(self.llm, lambda: spans.config)
         context, output, event = await assemble_as(build, **arguments, llm=llm, on_stage=spans.aon_stage)
         self._issue_warnings(context)
@@ -230,12 +215,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             await adispatch_custom_event(EVENT, event, config=config)
         return output
 
-    def _arguments(self, inputs: Any, search: SearchFilter | None, filter: Any) -> dict[str, Any]:
+    def _arguments(self, inputs: Any, filter: Any) -> dict[str, Any]:
         """Return the arguments of `assemble` that its sync and async forms share."""
         return {
             **self._read_inputs(inputs),
             "config": self.effective_config,
-            "store": self.neighbor_store(search, filter),
+            "store": self.neighbor_store(filter),
             "embeddings": self.embeddings,
             "scorer": self.scorer,
             "transform_fetched": self.transform_fetched,
@@ -257,14 +242,33 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         names = ("effective_config", "transform_fetched", "embeddings", "llm", "scorer")
         return {**{name: getattr(self, name) for name in names}, "store": type(self.store).__name__}
 
-    def neighbor_store(self, search: SearchFilter | None, filter: Any = None) -> Any:
-        """Return the store of neighbors under all filters: `filter` of the call, the assembler's, and the search's.
+    def neighbor_store(self, filter: Any = None) -> Any:
+        """Return the store of neighbors under its own filter, the assembler's, and the `filter` of a call.
 
         Raises:
             ConfigError: a filter has a form that can't be applied.
         """
-        own = restrict_store(with_keys(self.store, self.assembly_settings.keys), self.filter, search)
-        return apply_filter(own, filter, getattr(self.store, "vectorstore", None))
+        store, vectorstore = (
+            with_keys(self.store, self.assembly_settings.keys),
+            getattr(self.store, "vectorstore", None),
+        )
+        return apply_filter(apply_filter(store, self.filter, vectorstore), filter, vectorstore)
+
+    def limited_to(self, search: SearchFilter | None) -> Self:
+        """Return this assembler, whose neighbors must pass the filter of `search`, too.
+
+        Raises:
+            ConfigError: the filter has a form that can't be applied, and no other filter replaces it.
+        """
+        store = self.neighbor_store()
+        if store is None or search is None:
+            return self
+        try:
+            store = apply_filter(store, search.condition, search.vectorstore)
+        except ConfigError:
+            if getattr(store, "holds_filter", None) is not True:
+                raise
+        return self.model_copy(update={"store": store, "filter": None})
 
     @override
     def configurable_fields(self, **kwargs: AnyConfigurableField) -> RunnableSerializable[Any, list[Document]]:
@@ -309,20 +313,18 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         inputs: Any,
         run_manager: Any,  # noqa: ARG002
         config: RunnableConfig,
-        search: SearchFilter | None = None,
         filter: Any = None,
     ) -> list[Document]:
-        return self._assemble_as(documents_from, inputs, config, search, filter)
+        return self._assemble_as(documents_from, inputs, config, filter)
 
     async def _aassemble_documents(
         self,
         inputs: Any,
         run_manager: Any,  # noqa: ARG002
         config: RunnableConfig,
-        search: SearchFilter | None = None,
         filter: Any = None,
     ) -> list[Document]:
-        return await self._aassemble_as(documents_from, inputs, config, search, filter)
+        return await self._aassemble_as(documents_from, inputs, config, filter)
 
     def _issue_warnings(self, context: Context) -> None:
         """Issue the warnings that `context` requires, once."""

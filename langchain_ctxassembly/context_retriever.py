@@ -112,11 +112,11 @@ class ContextRetriever(BaseRetriever):
         Raises:
             ConfigError: `filter` can't be combined with the retriever's own, as a function with a mapping.
         """
-        return self._run_retrieval(self._build_question(query, filter), k)
+        return self._run_retrieval(self._build_question(query, filter), k, ensure_config())
 
     async def aretrieve(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Retrieved:
         """Async version of `retrieve`."""
-        return await self._arun_retrieval(self._build_question(query, filter), k)
+        return await self._arun_retrieval(self._build_question(query, filter), k, ensure_config())
 
     def context(
         self,
@@ -128,12 +128,9 @@ class ContextRetriever(BaseRetriever):
         config: RunnableConfig | None = None,
     ) -> Context:
         """Return the context that `invoke` would turn into documents, in the run of `config`, with its retrieval."""
-        question, config = self._build_question(query, filter), ensure_config(config)
-        with ambient_config(config):
-            retrieved = self._run_retrieval(question, k)
-        assembler = self.filtered_assembler(question.filter).as_context()
-        context = assembler.invoke(self._assembler_inputs(retrieved, question, conversation), config)
-        return replace(context, retrieved=retrieved)
+        config = ensure_config(config)
+        assembler, inputs = self._retrieve_for(query, k, filter, conversation, config)
+        return replace(assembler.as_context().invoke(inputs, config), retrieved=inputs["documents"])
 
     async def acontext(
         self,
@@ -145,12 +142,9 @@ class ContextRetriever(BaseRetriever):
         config: RunnableConfig | None = None,
     ) -> Context:
         """Async version of `context`."""
-        question, config = self._build_question(query, filter), ensure_config(config)
-        with ambient_config(config):
-            retrieved = await self._arun_retrieval(question, k)
-        assembler = self.filtered_assembler(question.filter).as_context()
-        context = await assembler.ainvoke(self._assembler_inputs(retrieved, question, conversation), config)
-        return replace(context, retrieved=retrieved)
+        config = ensure_config(config)
+        assembler, inputs = await self._aretrieve_for(query, k, filter, conversation, config)
+        return replace(await assembler.as_context().ainvoke(inputs, config), retrieved=inputs["documents"])
 
     @override
     def _get_relevant_documents(
@@ -163,9 +157,8 @@ class ContextRetriever(BaseRetriever):
         conversation: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
-        question = self._build_question(query, filter)
-        inputs = self._assembler_inputs(self._run_retrieval(question, k, config), question, conversation)
-        return self.filtered_assembler(question.filter).invoke(inputs, config)
+        assembler, inputs = self._retrieve_for(query, k, filter, conversation, config)
+        return assembler.invoke(inputs, config)
 
     @override
     async def _aget_relevant_documents(
@@ -178,9 +171,8 @@ class ContextRetriever(BaseRetriever):
         conversation: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
-        question = self._build_question(query, filter)
-        inputs = self._assembler_inputs(await self._arun_retrieval(question, k, config), question, conversation)
-        return await self.filtered_assembler(question.filter).ainvoke(inputs, config)
+        assembler, inputs = await self._aretrieve_for(query, k, filter, conversation, config)
+        return await assembler.ainvoke(inputs, config)
 
     def evidence_source(self, *, is_async: bool = False) -> IndexEvidence:
         """Return the evidence for an answer chain: called, or awaited."""
@@ -213,15 +205,31 @@ class ContextRetriever(BaseRetriever):
         question = to_question(query, None)
         return replace(question, filter=_combine_filters(self.call_filter(question.filter), filter))
 
-    def _run_retrieval(self, question: Question, k: int | None, config: RunnableConfig | None = None) -> Retrieved:
-        on_stage = Spans(config or ensure_config()).on_stage
-        return retrieve(question, self._config_with_limit(k), **self._retrieve_arguments(), on_stage=on_stage)
+    def _retrieve_for(
+        self, query: str | Question, k: int | None, filter: Any, conversation: Any, config: RunnableConfig
+    ) -> tuple[ContextAssembler, dict[str, Any]]:
+        """Return the assembler of a call, and its inputs: what was retrieved."""
+        question = self._build_question(query, filter)
+        with ambient_config(config):
+            retrieved = self._run_retrieval(question, k, config)
+        return self.filtered_assembler(question.filter), self._assembler_inputs(retrieved, question, conversation)
 
-    async def _arun_retrieval(
-        self, question: Question, k: int | None, config: RunnableConfig | None = None
-    ) -> Retrieved:
-        on_stage = Spans(config or ensure_config()).aon_stage
-        return await aretrieve(question, self._config_with_limit(k), **self._retrieve_arguments(), on_stage=on_stage)
+    async def _aretrieve_for(
+        self, query: str | Question, k: int | None, filter: Any, conversation: Any, config: RunnableConfig
+    ) -> tuple[ContextAssembler, dict[str, Any]]:
+        """Async version of `_retrieve_for`."""
+        question = self._build_question(query, filter)
+        with ambient_config(config):
+            retrieved = await self._arun_retrieval(question, k, config)
+        return self.filtered_assembler(question.filter), self._assembler_inputs(retrieved, question, conversation)
+
+    def _run_retrieval(self, question: Question, k: int | None, config: RunnableConfig) -> Retrieved:
+        arguments = self._retrieve_arguments() | {"on_stage": Spans(config).on_stage}
+        return retrieve(question, self._config_with_limit(k), **arguments)
+
+    async def _arun_retrieval(self, question: Question, k: int | None, config: RunnableConfig) -> Retrieved:
+        arguments = self._retrieve_arguments() | {"on_stage": Spans(config).aon_stage}
+        return await aretrieve(question, self._config_with_limit(k), **arguments)
 
     def _retrieve_arguments(self) -> dict[str, Any]:
         search = partial(search_channel, keys=self.assembler.assembly_settings.keys)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from itertools import count
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config, patch_config
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, InstanceOf, model_validator
@@ -24,15 +23,8 @@ from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.safe_repr import safe_repr
-from langchain_ctxassembly.assembler import CONTEXT_RUN, ContextAssembler, assembler_inputs
-from langchain_ctxassembly.search import (
-    ScoredRetriever,
-    SearchFilter,
-    SearchType,
-    ambient_config,
-    search_filter,
-    with_call_filter,
-)
+from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
+from langchain_ctxassembly.search import ScoredRetriever, SearchType, ambient_config, search_filter, with_call_filter
 from langchain_ctxassembly.stores.vectorstore import make_neighbor_store
 
 
@@ -125,7 +117,7 @@ class ContextAssemblyRetriever(BaseRetriever):
     @model_validator(mode="after")
     def _check_filter(self) -> Self:
         """Refuse a filter that no call could apply; each call reads the filter again."""
-        self.assembler.neighbor_store(search_filter(self.retriever))
+        self.assembler.limited_to(search_filter(self.retriever))
         return self
 
     @override
@@ -149,21 +141,16 @@ class ContextAssemblyRetriever(BaseRetriever):
             ConfigError: the retriever has a `k`: a context has all labels that its budget allows.
         """
         config = self._context_config(config)
-        search, documents = self._search(query, filter, config)
-        return self._as_context(search).invoke(self._assembler_inputs(documents, query, conversation), config)
+        assembler, inputs = self._retrieve(query, filter, conversation, config)
+        return assembler.as_context().invoke(inputs, config)
 
     async def acontext(
         self, query: str, *, filter: Any = None, conversation: Any = None, config: RunnableConfig | None = None
     ) -> Context:
         """Async version of `context`."""
         config = self._context_config(config)
-        search, documents = await self._asearch(query, filter, config)
-        return await self._as_context(search).ainvoke(self._assembler_inputs(documents, query, conversation), config)
-
-    def _as_context(self, search: SearchFilter | None) -> Runnable[Any, Context]:
-        run = partial(self.assembler.assemble_context, search=search)
-        arun = partial(self.assembler.aassemble_context, search=search)
-        return RunnableLambda(run, arun, name=CONTEXT_RUN)
+        assembler, inputs = await self._aretrieve(query, filter, conversation, config)
+        return await assembler.as_context().ainvoke(inputs, config)
 
     @override
     def _get_relevant_documents(
@@ -176,10 +163,8 @@ class ContextAssemblyRetriever(BaseRetriever):
         conversation: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
-        search, documents = self._search(query, filter, config)
-        return self._limit_labels(
-            k, self.assembler.invoke(self._assembler_inputs(documents, query, conversation), config, search=search)
-        )
+        assembler, inputs = self._retrieve(query, filter, conversation, config)
+        return self._limit_labels(k, assembler.invoke(inputs, config))
 
     @override
     async def _aget_relevant_documents(
@@ -192,11 +177,8 @@ class ContextAssemblyRetriever(BaseRetriever):
         conversation: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
-        search, documents = await self._asearch(query, filter, config)
-        return self._limit_labels(
-            k,
-            await self.assembler.ainvoke(self._assembler_inputs(documents, query, conversation), config, search=search),
-        )
+        assembler, inputs = await self._aretrieve(query, filter, conversation, config)
+        return self._limit_labels(k, await assembler.ainvoke(inputs, config))
 
     def _context_config(self, config: RunnableConfig | None) -> RunnableConfig:
         if self.k is not None:
@@ -205,24 +187,30 @@ class ContextAssemblyRetriever(BaseRetriever):
             )
         return ensure_config(config)
 
-    def _search_arguments(self, query: str, condition: Any) -> tuple[dict[str, Any], SearchFilter | None]:
-        """Return the arguments of a search, and its filter: one that is set later doesn't apply to its hits."""
+    def _prepare_search(self, query: str, condition: Any) -> tuple[dict[str, Any], ContextAssembler]:
+        """Return the arguments of a search, and the assembler under its filter as it is before the search."""
         if not isinstance(query, str):
             raise InputError(f"query must be a string, got {safe_repr(query)}")
         arguments = with_call_filter(self.retriever, condition)
-        return arguments, search_filter(self.retriever, arguments)
+        return arguments, self.assembler.limited_to(search_filter(self.retriever, arguments))
 
-    def _search(self, query: str, condition: Any, config: RunnableConfig) -> tuple[SearchFilter | None, list[Document]]:
-        arguments, search = self._search_arguments(query, condition)
+    def _retrieve(
+        self, query: str, condition: Any, conversation: Any, config: RunnableConfig
+    ) -> tuple[ContextAssembler, dict[str, Any]]:
+        """Return the assembler of a call, and its inputs: what the search found."""
+        arguments, assembler = self._prepare_search(query, condition)
         with ambient_config(config):
-            return search, self.retriever.invoke(query, config, **arguments)
+            documents = self.retriever.invoke(query, config, **arguments)
+        return assembler, self._assembler_inputs(documents, query, conversation)
 
-    async def _asearch(
-        self, query: str, condition: Any, config: RunnableConfig
-    ) -> tuple[SearchFilter | None, list[Document]]:
-        arguments, search = self._search_arguments(query, condition)
+    async def _aretrieve(
+        self, query: str, condition: Any, conversation: Any, config: RunnableConfig
+    ) -> tuple[ContextAssembler, dict[str, Any]]:
+        """Async version of `_retrieve`."""
+        arguments, assembler = self._prepare_search(query, condition)
         with ambient_config(config):
-            return search, await self.retriever.ainvoke(query, config, **arguments)
+            documents = await self.retriever.ainvoke(query, config, **arguments)
+        return assembler, self._assembler_inputs(documents, query, conversation)
 
     def _assembler_inputs(self, documents: Any, query: str, conversation: Any) -> dict[str, Any]:
         if not isinstance(documents, Iterable) or isinstance(documents, (str, Document, Mapping)):

@@ -198,24 +198,6 @@ def ambient_config(config: RunnableConfig) -> Iterator[None]:
         var_child_runnable_config.reset(token)
 
 
-def restrict_store(store: Any, condition: Any, search: SearchFilter | None = None) -> Any:
-    """Return `store` with its own filter, `condition` and the filter of `search`, all three.
-
-    Raises:
-        ConfigError: a filter has a form that can't be applied. The filter of `search` is ignored if the store has its
-            own filter, which then replaces it.
-    """
-    store = apply_filter(store, condition, getattr(store, "vectorstore", None))
-    if store is None or search is None:
-        return store
-    try:
-        return apply_filter(store, search.condition, search.vectorstore)
-    except ConfigError:
-        if getattr(store, "holds_filter", None) is True:
-            return store
-        raise
-
-
 def apply_filter(store: Any, condition: Any, vectorstore: Any = None) -> Any:
     """Return `store` filtered by `condition`, in the form of `vectorstore`, in addition to its own filter.
 

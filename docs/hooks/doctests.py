@@ -18,6 +18,7 @@ _INTERNAL = frozenset(
             "call_filters",
             "evidence_source",
             "filtered_assembler",
+            "limited_to",
             "filtered_postprocessor",
             "neighbor_store",
             "settings",

@@ -379,7 +379,7 @@ class _LeftOutSearch:
         request = LeftOutRequest(
             contexts,
             wanted,
-            assembler.neighbor_store(None, condition),
+            assembler.neighbor_store(condition),
             assembler.transform_fetched,
             assembler.assembly_settings,
             [*iter_contexts(dropped, tools)],

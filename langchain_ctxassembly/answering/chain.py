@@ -188,12 +188,11 @@ class AnswerRun(answer_run.AnswerRun):
         return replies
 
     def _assembling_runnable(self, request: Assemble) -> RunnableLambda[Any, Context]:
-        assembler, search = self._evidence.assembler_and_filter(request.filter)
+        assembler = self._evidence.assembler_for(request.filter)
         config = request.limit_config(assembler.config)
         if config is not assembler.config:
             assembler = assembler.model_copy(update={"config": config})
-        assemble = partial(assembler.assemble_context, search=search)
-        return RunnableLambda(assemble, partial(assembler.aassemble_context, search=search), name="assemble")
+        return RunnableLambda(assembler.assemble_context, assembler.aassemble_context, name="assemble")
 
     def _assembler_inputs(self, request: Assemble) -> Mapping[str, Any]:
         own = resolve_supplement(request.query, self._evidence.supplement)

@@ -28,7 +28,7 @@ from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.documents import document_of, read_documents
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-from langchain_ctxassembly.search import DIRECT_RETRIEVERS, SearchFilter, search_filter, with_call_filter
+from langchain_ctxassembly.search import DIRECT_RETRIEVERS, search_filter, with_call_filter
 from langchain_ctxassembly.stores.filters import and_filters, predicate
 
 DEFAULT_K = 4
@@ -73,13 +73,13 @@ class ContextRetrieverEvidence:
         """Async version of `search`."""
         return await self.retriever.evidence_source(is_async=True).asearch(request)
 
-    def assembler_and_filter(self, condition: Any) -> tuple[ContextAssembler, SearchFilter | None]:
-        """Return the assembler for a call with the filter `condition`, which its store applies."""
-        return self.retriever.filtered_assembler(condition), None
+    def assembler_for(self, condition: Any) -> ContextAssembler:
+        """Return the assembler for a call with the filter `condition`, which neighbors must pass."""
+        return self.retriever.filtered_assembler(condition)
 
     def store(self, condition: Any) -> Any:
         """Return the store of neighbors for a call with the filter `condition`; None if there is none."""
-        return self.retriever.filtered_assembler(condition).neighbor_store(None)
+        return self.assembler_for(condition).neighbor_store()
 
     @property
     def reads_whole_store(self) -> bool:
@@ -137,14 +137,13 @@ class GenericRetrieverEvidence:
         query, arguments = request.question.effective_query, self._search_arguments(request)
         return self._to_retrieved(request, await self.retriever.ainvoke(query, ensure_config(), **arguments))
 
-    def assembler_and_filter(self, condition: Any) -> tuple[ContextAssembler, SearchFilter | None]:
-        """Return the assembler for a call with the filter `condition`, and the search's, which neighbors must pass."""
-        return self.assembler, search_filter(self.retriever, self._filter_arguments(condition))
+    def assembler_for(self, condition: Any) -> ContextAssembler:
+        """Return the assembler for a call with the filter `condition`; neighbors must pass it and the search's own."""
+        return self.assembler.limited_to(search_filter(self.retriever, self._filter_arguments(condition)))
 
     def store(self, condition: Any) -> Any:
         """Return the store of neighbors for a call with the filter `condition`; None if there is none."""
-        assembler, search = self.assembler_and_filter(condition)
-        return assembler.neighbor_store(search)
+        return self.assembler_for(condition).neighbor_store()
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from qdrant_client import models
 
-from ctxassembly import AssemblyConfig, ChunkRef, FilterNotSeenWarning, MemoryStore
-from ctxassembly.errors import ConfigError
+from ctxassembly import AssemblyConfig, ChunkRef, FilterNotSeenWarning
+from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
 from langchain_ctxassembly.stores.filters import predicate
 from langchain_samples import WordEmbeddings, document, memory_store, vector_store
@@ -240,17 +240,16 @@ def test_an_id_may_be_one_of_several() -> None:
     assert [chunk.id for chunk in store.fetch([ChunkRef("A", 1), ChunkRef("A", 7)])] == ["theirs-1"]
 
 
-def test_an_async_store_in_a_sync_chain_is_an_error_all_the_same() -> None:
-    class Awaited(MemoryStore):
-        fetch = None
+@pytest.mark.parametrize("condition", [None, lambda each: each.metadata["tenant"] == "ours"])
+def test_an_async_store_in_a_sync_chain_is_an_error_under_a_filter_too(condition: Any) -> None:
+    class Awaited:
+        async def afetch(self, refs: Any) -> Any:
+            return memory_store(CORPUS).fetch(refs)
 
-        def __getattribute__(self, name: str) -> Any:
-            if name == "fetch":
-                raise AttributeError(name)
-            return super().__getattribute__(name)
-
-    made = ContextAssemblyRetriever(
-        retriever=vector_store(CORPUS).as_retriever(), assembler=ContextAssembler(store=Awaited([]))
-    )
-    with pytest.raises(TypeError, match="what can only be awaited needs aassemble"):
-        made.invoke(QUERY)
+    for own, options in ((condition, {}), (None, {"filter": condition})):
+        made = ContextAssemblyRetriever(
+            retriever=vector_store(CORPUS).as_retriever(search_kwargs=options),
+            assembler=ContextAssembler(store=Awaited(), filter=own),
+        )
+        with pytest.raises(InputError, match="what can only be awaited needs aassemble"):
+            made.invoke(QUERY)

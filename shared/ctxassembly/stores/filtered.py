@@ -43,9 +43,15 @@ class FilteredStore:
         """True if the store finds documents by their titles."""
         return getattr(self.store, "finds_titles", False) is True
 
-    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """Return the chunks that exist among `refs` and pass the filter."""
-        return self.filter_chunks(self.store.fetch(refs))
+    @property
+    def fetch(self) -> Callable[[Sequence[ChunkRef]], list[Chunk]]:
+        """The function that returns the chunks that exist among `refs` and pass the filter.
+
+        Raises:
+            AttributeError: the store can only be awaited, and so can this one.
+        """
+        fetch = self.store.fetch
+        return lambda refs: self.filter_chunks(fetch(refs))
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`; a store with `fetch` alone is called in a thread."""
