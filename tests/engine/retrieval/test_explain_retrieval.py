@@ -66,10 +66,6 @@ def test_the_step_at_which_a_chunk_was_lost(expect: str, settings: dict[str, Any
     assert one.rank is None
 
 
-def test_what_stands_in_its_stead():
-    assert ask("lab#2", limit=2).displaced_by == ("lab#0", "lab#1")
-
-
 def test_what_made_room_for_others():
     nodes = [Node("ab", "team", "Laboratorium", ("ferritine",)), Node("p", "person", "analist P")]
     taxonomy = Taxonomy(nodes, [Relation("p", "WORKS_IN", "ab")], type_words={"person": ("wanneer",)})
@@ -93,12 +89,6 @@ def test_it_prints_a_table():
         "limit       -   2\n"
         "In its stead: lab#0, lab#1"
     )
-
-
-def test_of_several_chunks_with_the_text_the_one_that_came_furthest():
-    assert ask("IJzer", "Hoort ferritine bij ijzer?", limit=1).chunk_id in {"lab#1", "lab#2"}
-    assert ask("ferritine", limit=1).chunk_id == "lab#0"
-    assert ask("ijzer", limit=1).chunk_id == "lab#1"
 
 
 def test_by_channels_of_another_make_alone():

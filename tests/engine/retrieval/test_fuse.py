@@ -30,11 +30,6 @@ def test_each_channel_ranks_its_own_best_and_ties_go_by_id():
     assert fused([]) == fused([scored("A", None, 0.0)]) == ()
 
 
-def test_the_floor_is_for_vectors_alone():
-    some = [scored("A", 0.39, 1.0), scored("B", 0.40, 0.0), scored("C", 0.1, 0.0)]
-    assert {*ids(fused(some, min_similarity=0.4))} == {"A", "B"}
-
-
 def test_each_score_is_divided_by_the_best_of_its_channel_and_weighted():
     some = [scored("A", 0.8, 1.0), scored("B", 0.4, 4.0), scored("C", 0.2, 2.0)]
     raw = {"B": 0.4 / 2 + 0.6, "A": 0.4 * 1 + 0.6 / 4, "C": 0.4 / 4 + 0.6 / 2}
@@ -107,33 +102,12 @@ def agreeing(count: int) -> list[ScoredChunk]:
     return [scored("X", None, 9.0), *both]
 
 
-def test_the_arithmetic_of_rrf():
-    """k = 60: number 1 of one list alone is .0164 (1 / 61), number 28 of both .0227 (2 / 88), counted from 1.
-
-    So a name that only the words find stands behind 28 lukewarm agreements.
-    """
-    after = {one.chunk.id: one for one in fused(agreeing(28), **RRF)}
-    best = 1 / 61 + 1 / 62
-    assert after["L00"].score == 1.0
-    assert after["X"].score * best == pytest.approx(1 / 61)
-    assert after["L27"].score * best == pytest.approx(1 / 88 + 1 / 89)
-    assert after["X"].score < after["L27"].score
-
-
 def test_neither_a_small_k_nor_scores_lose_the_best_of_one_list():
     """The published rule: `rrf_k` can be set."""
     some = agreeing(6)
     assert ids(fused(some, **RRF))[-1] == "X"
     assert ids(fused(some))[0] == "X"
     assert ids(fused(some, **RRF, rrf_k=0.1)).index("X") == 1
-
-
-@pytest.mark.parametrize(("weight", "switches"), [(0.5, False), (0.59, False), (0.6, True), (0.9, True), (0.1, True)])
-def test_weights_act_as_a_switch_from_a_ratio_on(weight: float, switches: bool):
-    """Above (k + n) / (k + 1), 1.44 at 28 and 60, a list's own chunks all precede the other's."""
-    some = [*(scored(f"V{at:02}", 0.5) for at in range(28)), *(scored(f"K{at:02}", None, 0.5) for at in range(28))]
-    first = ids(fused(some, fusion="rrf", keyword_weight=weight))[:28]
-    assert (len({id_[0] for id_ in first}) == 1) is switches
 
 
 @pytest.mark.parametrize("settings", [{}, RRF])

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import ConfigError
-from ctxassembly.retrieval import Node, Relation, Taxonomy
-from ctxassembly.retrieval.taxonomy import UNRESOLVED, ListRule
+from ctxassembly.retrieval import ListRule, Node, Relation, Taxonomy
 
 NODES = [
     Node("derm", "department", "Dermatologie", ("huidarts", "huidartsen", "dermatoloog", "dermatologen")),
@@ -48,7 +47,6 @@ def test_words_of_a_question_are_resolved_to_names(query: str, names: tuple[str,
 @pytest.mark.parametrize("query", ["", "!?", "huidartsenpost", "scanner", "Hoe laat gaat u open?", "hart zwak"])
 def test_only_whole_words_and_phrases_count(query: str):
     assert HOSPITAL.resolve(query).names == ()
-    assert HOSPITAL.resolve(query) == UNRESOLVED
 
 
 def resolves(alias: str, query: str) -> bool:
@@ -144,23 +142,6 @@ def test_what_one_word_stands_for_twice_is_found_twice():
         [Node("a", "department", "Neurologie", ("zenuw",)), Node("b", "condition", "Angst", ("zenuw",))]
     )
     assert taxonomy.resolve("zenuw").names == ("Neurologie", "Angst")
-
-
-def test_1000_aliases_take_under_a_millisecond():
-    nodes = [
-        Node(f"n{at}", "condition", f"Aandoening {at}", (f"kwaal {at}", f"ziekte nummer {at}")) for at in range(500)
-    ]
-    taxonomy = Taxonomy(nodes)
-    query = "Wat helpt er tegen ziekte nummer 321, en is kwaal 7 hetzelfde als ziekte nummer 499?"
-    assert len(taxonomy.resolve(query).names) == 3
-    best = min(_seconds(taxonomy, query) for _ in range(20))
-    assert best < 0.001
-
-
-def _seconds(taxonomy: Taxonomy, query: str) -> float:
-    began = time.process_time()
-    taxonomy.resolve(query)
-    return time.process_time() - began
 
 
 def test_under_a_filter_nodes_of_others_are_not_there():
