@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from chain_parts import KEYWORDS, Scripted, chain, hospital
+from chain_parts import KEYWORDS, Scripted, chain
 from ctxassembly import (
     AnswerChain,
     AnswerError,
@@ -21,11 +21,13 @@ from ctxassembly import (
     StoreError,
     presets,
 )
-from ctxassembly.answering import AnswerConfig, Exchange, Intent, Mode
-from ctxassembly.config.answering import PUBLISHED_MODES
-from ctxassembly.wording.prompts import NOT_ENOUGH
+from ctxassembly.answering import AnswerConfig, Exchange, Intent
 
 A = {"tenant": "a"}
+NOT_ENOUGH = {
+    "de": "Der vorliegende Kontext enthält nicht genügend Informationen, um diese Frage zu beantworten.",
+    "en": "I don't have enough information in the provided context to answer this question.",
+}
 REFUSE = AnswerConfig(
     intents=(
         Intent("out_of_scope_medical_advice", "Diagnoses.", answer="Ask your doctor."),
@@ -245,16 +247,6 @@ def test_chunks_cited_last_are_candidates_of_the_next_turn():
     assert "scopy#0" not in [hit.chunk.id for hit in new.hits]
 
 
-def test_chunks_cited_last_are_held_to_the_filter_of_this_call():
-    secret = Chunk("secret#0", "secret", "Parking for the board is under the tower.", 0, metadata={"tenant": "b"})
-    last = Exchange("Where does the board park?", "Under the tower [1].", (Hit(secret),))
-    model = Scripted(understand={"question": "Is parking free?"})
-    answer = chain(model).answer("And free?", history=[last], filter=A)
-    assert "tower" not in answer.context.text
-    everyone = chain(Scripted(understand={"question": "Is parking free?"})).answer("And free?", history=[last])
-    assert "tower" in everyone.context.text
-
-
 BOARD = Chunk("board#0", "board", "The board parks under the tower.", 0, metadata=A)
 FREE = Chunk("free#0", "free", "Parking is free.", 0, metadata=A)
 PARKED = [Exchange("Where does the board park?", "Under the tower [1].", (Hit(BOARD),))]
@@ -335,53 +327,22 @@ def test_neighbors_are_held_to_the_filter():
     assert "tower" not in answer.context.text
 
 
-def test_the_published_modes():
-    assert PUBLISHED_MODES["normal"].answer_tokens == 1_000
-    full, escalated = PUBLISHED_MODES["full"], PUBLISHED_MODES["escalated"]
-    assert (full.candidates, full.limit, full.answer_tokens) == (50, 15, 1_500)
-    assert (escalated.candidates, escalated.limit, escalated.min_similarity, escalated.answer_tokens) == (
-        100,
-        20,
-        0.35,
-        3_000,
-    )
-
-
 def test_a_mode_reaches_search_and_model():
+    """Published: "full" and "escalated" search wider and answer longer."""
     model = Scripted()
     made, source = watched(model)
-    made.answer("Is parking free?", mode="escalated", filter=A)
-    assert source.searches[0].mode is PUBLISHED_MODES["escalated"]
-    assert (model.asked[0].max_tokens, model.asked[0].mode) == (3_000, "escalated")
+    for mode in ("normal", "full", "escalated"):
+        made.answer("Is parking free?", mode=mode, filter=A)
+    assert [(asked.max_tokens, asked.mode) for asked in model.asked] == [
+        (1_000, "normal"),
+        (1_500, "full"),
+        (3_000, "escalated"),
+    ]
+    full, escalated = (search.mode for search in source.searches[1:])
+    assert (full.candidates, full.limit) == (50, 15)
+    assert (escalated.candidates, escalated.limit, escalated.min_similarity) == (100, 20, 0.35)
     with pytest.raises(ConfigError, match="mode must be one of 'normal', 'full', 'escalated', got 'harder'"):
         made.answer("Is parking free?", mode="harder")
-
-
-def test_what_a_mode_keeps_is_what_comes():
-    many = MemoryIndex([Chunk(f"p#{at}", f"p{at}", f"Parking lot {at} is free.") for at in range(60)])
-    more = AnswerConfig(modes={"normal": Mode(candidates=50, limit=15)})
-    answer = chain(Scripted(), more, index=many, retrieval=replace(KEYWORDS, limit=7)).answer("Is parking free?")
-    assert len(answer.hits) == 15
-    searched = next(step for step in answer.retrieved["question"].trace.steps if step.name == "search")
-    assert searched.chunks_out == 50
-
-
-def test_a_mode_decides_whether_the_rerankers_are_asked():
-    asked = []
-
-    def reranker(query, chunks):
-        asked.append(len(chunks))
-        return [(place, 1.0 / (place + 1)) for place in reversed(range(len(chunks)))]
-
-    made = AnswerChain.from_index(hospital(), Scripted(), KEYWORDS, rerankers=[reranker])
-    made.answer("Is parking free?")
-    assert asked == []
-    made.answer("Is parking free?", mode="full")
-    assert len(asked) == 1
-
-
-def test_the_zone_of_the_conversation_is_the_published_one():
-    assert AnswerConfig().history_tokens == 8_000
 
 
 def test_the_conversation_is_trimmed_to_its_zone_from_its_beginning():
@@ -422,19 +383,6 @@ def test_the_model_reads_the_last_five_exchanges_unless_set_otherwise(config, le
     assert [one.partition("; ")[0] for one in answer.notes] == ([note] if kept < length else [])
 
 
-@pytest.mark.parametrize("exchanges", [1, 2, 5, 7])
-def test_no_turn_of_a_conversation_reads_fewer_exchanges_than_asked_for(exchanges):
-    """The rule: "the last five exchanges" were two right after the sixth: never fewer than the five."""
-    for length in range(1, 24):
-        history = [Exchange(f"question {number}", "answer") for number in range(length)]
-        model = Scripted(understand={"question": None})
-        chain(model, AnswerConfig(history_exchanges=exchanges)).answer("Parking?", history=history, filter=A)
-        for prompt in (model.prompts("answer")[0].messages, [model.prompts("understand")[0].messages[-1]]):
-            read = [number for number in range(length) if f"question {number}" in str(prompt).replace('"', "'")]
-            last = [number for number in read if number >= length - exchanges]
-            assert last == list(range(max(0, length - exchanges), length))
-
-
 def test_five_long_exchanges_are_read_if_six_have_no_room():
     """The rule: never fewer than the five, if they fit."""
     model = Scripted(understand={"question": None})
@@ -453,13 +401,6 @@ def test_rules_and_template_are_the_callers():
     assert user["content"].startswith("Is parking free?\n\n[1] Source: parking.pdf")
 
 
-def test_a_voice_gets_speech_and_sources():
-    answer = chain(Scripted("Parking is free [1]."), AnswerConfig(voice=True)).answer("Is parking free?", filter=A)
-    assert answer.text == "Parking is free."
-    assert [citation.label for citation in answer.citations] == ["1"]
-    assert next(reference.source for reference in answer.sources) == "parking.pdf"
-
-
 @pytest.mark.parametrize("config", [AnswerConfig(voice=True), AnswerConfig()], ids=["voice", "text"])
 def test_an_answer_from_a_context_without_labels_has_the_citations_of_all_it_read(config):
     """The published rule: a spoken answer has the same sources, without labels."""
@@ -474,14 +415,17 @@ def test_an_answer_from_a_context_without_labels_has_the_citations_of_all_it_rea
     assert (answer.quality.unused, answer.steps[-1].outcome) == (0, f"no labels, {len(answer.citations)} read")
 
 
-@pytest.mark.parametrize("assembly", [None, AssemblyConfig(format="xml"), AssemblyConfig(format="minimal")])
+OWN = AssemblyConfig(format=lambda heading: f"[{heading.number}]")
+
+
+@pytest.mark.parametrize("assembly", [AssemblyConfig(), AssemblyConfig(format="xml"), OWN])
 def test_a_spoken_answer_without_any_label_has_the_sources_of_the_context(assembly):
     """The rule: its citations are the context's, also with the default format."""
     made = chain(Scripted("Parking is free."), AnswerConfig(voice=True), assembly=assembly)
     answer = made.answer("Is parking free?", filter=A)
     assert answer.citations == answer.context.citations != ()
     assert answer.quality.unused == 0
-    written = chain(Scripted("Parking is free."), assembly=AssemblyConfig()).answer("Is parking free?", filter=A)
+    written = chain(Scripted("Parking is free."), assembly=assembly).answer("Is parking free?", filter=A)
     assert written.citations == ()
 
 
@@ -489,18 +433,7 @@ def test_a_spoken_answer_with_a_label_cites_what_it_labels():
     for said, cited in (("Parking is free [1].", 1), ("Parking is free [99].", 0)):
         answer = chain(Scripted(said), AnswerConfig(voice=True)).answer("Is parking free?", filter=A)
         assert (len(answer.citations), answer.text) == (cited, "Parking is free.")
-
-
-def test_a_spoken_answer_in_a_format_of_the_callers_own_has_its_sources_too():
-    own = AssemblyConfig(format=lambda heading: f"[{heading.number}]")
-    answer = chain(Scripted("Parking is free."), AnswerConfig(voice=True), assembly=own).answer("Free?", filter=A)
-    assert answer.citations == (answer.context.citations if answer.context else ())
-
-
-def test_an_answer_in_a_format_of_the_callers_own_cites_what_it_labels():
-    own = AssemblyConfig(format=lambda heading: f"[{heading.number}]")
-    answer = chain(Scripted("Parking is free."), assembly=own).answer("Is parking free?", filter=A)
-    assert answer.citations == ()
+        assert answer.sources[0].source == "parking.pdf"
 
 
 def test_labels_are_unique_through_a_conversation():
@@ -529,49 +462,25 @@ def test_a_stranger_can_not_forge_a_source_in_a_question_nor_a_question_in_a_chu
     assert "\n\\[9] Source: law.pdf" in said
 
 
-def test_an_answer_in_another_language_is_cited_all_the_same():
-    answer = chain(Scripted("停车第一个小时免费[1]。")).answer("Is parking free?", filter=A)
-    assert [citation.document_id for citation in answer.citations] == ["parking"]
+def late(request):
+    time.sleep(5)
 
 
-def test_an_answer_that_was_cut_says_so():
-    class Cut(Scripted):
-        def ask(self, request):
-            return replace(super().ask(request), finish_reason="length")
-
-    assert chain(Cut()).answer("Is parking free?", filter=A).finish_reason == "length"
+async def awaited(request):
+    return "Yes [1]."
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("model", "message", "cause"),
     [
-        (ConnectionError("429 slow down"), "the model failed: ConnectionError: 429 slow down"),
-        ("", "the model answered with nothing, and ended by 'stop'"),
-        (" \n", "the model answered with nothing, and ended by 'stop'"),
+        (Scripted(ConnectionError("429")), "the model failed: ConnectionError: 429", ConnectionError),
+        (Scripted(" \n"), "the model answered with nothing, and ended by 'stop'", None),
+        (late, r"no answer within 0\.05 s", TimeoutError),
+        (lambda request: 7, "a model must answer with a string or a ModelReply, got 7", InputError),
+        (awaited, "needs aanswer", InputError),
     ],
 )
-def test_a_failing_model_is_one_clear_error(said, message):
-    with pytest.raises(AnswerError, match=message):
-        chain(Scripted(said)).answer("Is parking free?", filter=A)
-
-
-def test_a_late_model_is_one_clear_error():
-    def late(request):
-        time.sleep(5)
-
-    with pytest.raises(AnswerError, match=r"no answer within 0\.05 s"):
-        chain(late, AnswerConfig(answer_seconds=0.05)).answer("Is parking free?", filter=A)
-
-
-def test_a_reply_of_another_type_is_named():
-    with pytest.raises(AnswerError, match="a model must answer with a string or a ModelReply, got 7"):
-        chain(lambda request: 7).answer("Is parking free?", filter=A)
-
-
-def test_an_async_model_needs_the_awaited_method():
-    async def model(request):
-        return "Yes [1]."
-
-    with pytest.raises(AnswerError, match="needs aanswer") as caught:
-        chain(model).answer("Is parking free?", filter=A)
-    assert isinstance(caught.value.__cause__, InputError)
+def test_a_failing_model_is_one_clear_error(model, message, cause):
+    with pytest.raises(AnswerError, match=message) as caught:
+        chain(model, AnswerConfig(answer_seconds=0.05)).answer("Is parking free?", filter=A)
+    assert cause is None or isinstance(caught.value.__cause__, cause)

@@ -12,7 +12,6 @@ import pytest
 from chain_parts import KEYWORDS, chain
 from ctxassembly import AnswerError, Chunk, MemoryIndex
 from ctxassembly.answering import Answer, AnswerConfig, Exchange, Intent, Mode
-from ctxassembly.wording.prompts import NOT_ENOUGH
 
 TEXTS = (
     "Parking: parking is in the garage, parking is signposted.",
@@ -33,7 +32,7 @@ class Case:
     evidence: str
     understood: dict[str, Any] = field(default_factory=dict)
     history: tuple[Exchange, ...] = ()
-    weak: str = NOT_ENOUGH["en"]
+    weak: str = "I don't have enough information in the provided context to answer this question."
     """What the model answers where the context hasn't the evidence."""
     expected: str | None = None
     """The beginning of the note; None if more effort isn't called for."""

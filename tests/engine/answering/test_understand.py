@@ -79,31 +79,19 @@ def test_json_is_found_in_a_fence_and_between_sentences():
     assert understand("Is parking free?", CLASSIFY, model=Scripted(understand=fenced)).intent == "practical"
 
 
-def test_the_last_exchanges_up_to_five_and_the_date_are_known():
+@pytest.mark.parametrize(
+    ("settings", "length", "first"), [({}, 1, 0), ({}, 5, 0), ({}, 201, 196), ({"history_exchanges": 8}, 24, 16)]
+)
+def test_the_last_exchanges_up_to_five_and_the_date_are_known(settings, length, first):
     """The published rule is the last five. They are cut in steps."""
-    history = [Exchange(f"question {number}", f"answer {number}") for number in range(201)]
+    history = [Exchange(f"question {number}", f"answer {number}") for number in range(length)]
     model = Scripted(understand={"question": None})
-    understood = understand("And then?", AnswerConfig(), model=model, history=history)
+    understood = understand("And then?", AnswerConfig(**settings), model=model, history=history)
     system, user = model.asked[0].messages
     told = json.loads(user["content"])["conversation"]
-    assert [exchange["user"] for exchange in told] == [f"question {number}" for number in range(196, 201)]
+    assert [exchange["user"] for exchange in told] == [f"question {number}" for number in range(first, length)]
     assert f"Today is {time.strftime('%Y-%m-%d')}" in system["content"]
     assert understood.rewritten is None
-
-
-def test_the_number_of_exchanges_is_a_setting():
-    history = [Exchange(f"question {number}", "answer") for number in range(24)]
-    model = Scripted(understand={"question": None})
-    understand("And then?", AnswerConfig(history_exchanges=8), model=model, history=history)
-    assert len(json.loads(model.asked[0].messages[1]["content"])["conversation"]) == 8
-
-
-@pytest.mark.parametrize("exchanges", [1, 3, 4, 5])
-def test_a_shorter_conversation_is_told_whole(exchanges):
-    history = [Exchange(f"question {number}", "answer") for number in range(exchanges)]
-    model = Scripted(understand={"question": None})
-    understand("And then?", AnswerConfig(), model=model, history=history)
-    assert len(json.loads(model.asked[0].messages[1]["content"])["conversation"]) == exchanges
 
 
 def test_a_question_that_stands_alone_stays_as_it_is():
