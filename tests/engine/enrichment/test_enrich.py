@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from dataclasses import replace
 from typing import Any
@@ -79,22 +78,6 @@ def test_a_context_never_shows_what_a_chunk_is_found_by():
         assert hidden not in without_query([hit.chunk for hit in hits])
         assert hidden not in without_query((context.citations, context.provenance, context.passages))
     assert context.text.count("[Page context: Überblick lab.]") == 1
-
-
-def test_a_summary_that_a_chunk_has_already_stays():
-    over = index(page_summary="By hand.")
-    enrich(over, Scripted(), progress=False)
-    [hit, *_] = retrieve("labfrage1", KEYWORD, index=over).hits
-    assert hit.chunk.metadata["page_summary"] == "By hand."
-
-
-def test_an_index_without_notes_is_as_it_was():
-    over, model = index(), Scripted(lambda _: "no")
-    before = [over.search, found(over, "garage"), over.fetch([])]
-    enrich(over, model, progress=False)
-    estimate_enrichment(over)
-    assert [over.search, found(over, "garage"), over.fetch([])] == before
-    assert "page_summary" not in repr(retrieve("garage", KEYWORD, index=over).hits)
 
 
 # Resuming
@@ -177,12 +160,6 @@ def test_a_bar_has_the_price_in_its_title(capsys: pytest.CaptureFixture[str]):
     assert str(estimate) in capsys.readouterr().err
 
 
-def test_an_estimate_changes_nothing():
-    over, model = index(), Scripted()
-    estimate_enrichment(over)
-    assert enrich(over, model, progress=False).documents == 3
-
-
 # Models that fail
 
 
@@ -258,16 +235,6 @@ def test_embeddings_that_fail_leave_a_document_without_notes(embed: Any, reason:
 
 
 # Concurrency
-
-
-def test_documents_are_under_way_at_the_same_time():
-    meeting = threading.Barrier(3, timeout=10)
-
-    def answer(request: AskModel) -> Any:
-        meeting.wait()
-        return notes_on(request)
-
-    assert enrich(index(), Scripted(answer), EnrichmentConfig(concurrency=3), progress=False).documents == 3
 
 
 @pytest.mark.parametrize("awaited", [False, True])
@@ -383,11 +350,6 @@ def test_what_can_only_be_awaited_is_told():
         enrich(index(), ask, progress=False)
     with pytest.raises(InputError, match="aenrich"):
         enrich(index(), Scripted(), embed=embed, progress=False)
-
-
-def test_an_empty_index_is_nothing_to_do():
-    result = enrich(MemoryIndex([]), Scripted(), progress=False)
-    assert str(result) == "documents 0, chunks 0, failed 0, left 0"
 
 
 # Tenants

@@ -75,12 +75,6 @@ def test_a_field_that_is_malformed_or_too_long_is_dropped_by_itself(fields: Any,
     assert (notes.summary, len(notes.questions), notes.contexts) == ("About iron.", questions, [context])
 
 
-@pytest.mark.parametrize("summary", ["x" * 601, "", None, ["About iron."]])
-def test_a_summary_is_dropped_by_itself(summary: Any):
-    notes = noted({"summary": summary, "chunks": [GOOD]}, "Ferritin.")
-    assert (notes.summary, notes.contexts) == ("", ["On iron."])
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -96,10 +90,6 @@ def test_a_reply_of_no_use_leaves_the_document_without_notes(answer: str):
     notes = noted(answer, "Ferritin.")
     assert notes.failed.startswith("the reply has no usable field, which ended by 'stop': ")
     assert (notes.summary, notes.contexts, notes.questions) == ("", [], [])
-
-
-def test_the_first_notes_on_a_chunk_count():
-    assert noted({"chunks": [GOOD, {**GOOD, "context": "On copper."}]}, "Ferritin.").contexts == ["On iron."]
 
 
 def test_labels_of_a_document_become_notes():
@@ -151,12 +141,6 @@ def test_a_long_document_takes_several_calls_with_the_summary_so_far():
 
     notes = noted(answer, *LONG)
     assert (notes.summary, len(notes.requests), len(notes.questions)) == ("[1][2]", 3, 6)
-
-
-def test_the_chunks_of_a_call_are_bounded_too():
-    notes = noted(lambda request: {"summary": "Iron."}, *(f"Iron {number}." for number in range(95)))
-    sizes = [len(given(request)["chunks"]) for request in notes.requests]
-    assert (sum(sizes), max(sizes)) == (95, CONFIG.chunks_per_call)
 
 
 def test_a_document_of_which_one_call_fails_has_no_notes():

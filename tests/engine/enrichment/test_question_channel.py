@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, Hit, MemoryIndex, RetrievalConfig, aretrieve, retrieve
+from ctxassembly import Chunk, Hit, MemoryIndex, RetrievalConfig, retrieve
 from ctxassembly.enrichment import enrich, question_channel, question_chunks
 
 LAB = Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0, metadata={"ward": 1})
@@ -91,15 +90,6 @@ def test_only_fusion_has_the_channel(strategy: Any, is_asked: bool):
     assert any("questions" in one.channels for one in found.chunks) is is_asked
 
 
-def test_a_channel_that_fails_is_done_without():
-    def broken(*_: Any) -> Any:
-        raise ConnectionError("no server")
-
-    found = retrieve("iron?", index=INDEX, embed=embed, channels={"questions": broken})
-    assert found.chunks[0].chunk.id == "park#0"
-    assert any(note.startswith("questions: failed (ConnectionError: no server)") for note in found.trace.notes)
-
-
 def test_what_keyword_weight_leaves_goes_to_vectors_and_questions_in_equal_parts():
     channels: Any = {
         "vector": lambda *_: [Hit(LAB, 1.0), Hit(IRON, 0.5)],
@@ -131,11 +121,6 @@ def test_questions_that_a_model_noted_are_embedded_as_they_are_stored():
 def test_questions_in_metadata_may_be_lines_or_a_list(value: Any, expected: list[str]):
     chunk = Chunk("a", "A", "Text.", metadata={"questions": value})
     assert [one.text for one in question_chunks([chunk])] == expected
-
-
-def test_it_can_be_awaited():
-    found = asyncio.run(aretrieve("iron?", index=INDEX, embed=embed, channels=CHANNEL))
-    assert found.chunks[0].chunk.id == "lab#0"
 
 
 def test_a_chunk_without_questions_has_no_share_in_their_channel():

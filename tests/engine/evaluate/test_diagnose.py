@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, InputError, MemoryIndex, MemoryStore, RetrievalConfig, explain
+from ctxassembly import AssemblyConfig, Chunk, Hit, InputError, MemoryIndex, MemoryStore, RetrievalConfig
 from ctxassembly.evaluate import DiagnosisReport, Evidence, LabeledQuestion, diagnose
 from ctxassembly.evaluate.losses import LAYERS
 
@@ -73,12 +73,6 @@ def test_not_in_the_corpus(evidence: Evidence):
     assert row.advice == "add the document, or check the reader: tables and scans lose text"
 
 
-def test_chunks_without_offsets_hold_no_spans():
-    index = MemoryIndex([Chunk("a#0", "a", "Ferritin.")], [(1.0, 0.0)])
-    row = examine(Evidence("a", start=0, end=4), index=index)
-    assert row.reason == "the chunks of a have no offsets: mark quotations instead"
-
-
 SPLIT = [
     Chunk("lab#0", "lab", "Ferritin is measured early in", 0, 0),
     Chunk("lab#1", "lab", "the morning, before breakfast.", 1, 30),
@@ -123,15 +117,6 @@ def test_evidence_longer_than_its_chunks_is_lost_where_its_part_is(evidence: Evi
     assert row.reason == "a part of it: not among the best 1,000 of any channel"
 
 
-def test_split_evidence_that_is_joined_is_read():
-    assert (
-        examine(
-            Evidence(quotation="early in the morning"), index=MemoryIndex(SPLIT), embed=None, retrieval=KEYWORD
-        ).layer
-        is None
-    )
-
-
 KEYWORD = RetrievalConfig(strategy="keyword", rescue="off")
 
 
@@ -150,12 +135,6 @@ def test_ranked_out_below_the_limit():
     assert (row.layer, row.chunk_id, row.reason) == ("ranked out", "garage#0", "place 3 after fuse, where 2 are kept")
     assert kept(row)["limit=4"] is True
     assert kept(row)["keyword_weight=0.9"] is False
-
-
-def test_ranked_out_below_the_candidates():
-    config = RetrievalConfig(limit=1, candidates=2, rescue="off")
-    row = examine(Evidence(quotation="a lift for wheelchairs"), retrieval=config)
-    assert (row.layer, row.reason) == ("ranked out", "place 3 by vector, of 2 candidates")
 
 
 def test_a_change_that_contradicts_another_setting_is_not_tried():
@@ -181,14 +160,6 @@ def test_reranked_away():
     assert (row.layer, row.chunk_id) == ("reranked away", "lab#0")
     assert row.reason == "place 3 after rerank, where 1 are kept"
     assert kept(row) == {"limit=2": False}
-
-
-def test_a_low_place_before_the_reranker_is_ranked_out():
-    def as_it_is(query: str, chunks: Any) -> Any:
-        return [(place, None) for place in range(len(chunks))]
-
-    config = RetrievalConfig(limit=1, rescue="off")
-    assert examine(Evidence("garage"), retrieval=config, rerankers=[as_it_is]).layer == "ranked out"
 
 
 def test_refused():
@@ -312,13 +283,6 @@ def test_before_the_hits_of_another_retriever_one_layer_is_seen():
     assert seen(Evidence("lab", quotation="early in the morning"), SPLIT)[0] == "split apart"
 
 
-def test_explain_says_the_same():
-    config = RetrievalConfig(limit=2, rescue="off")
-    row = examine(Evidence(quotation="a lift for wheelchairs"), retrieval=config)
-    one = explain(ASKED, "a lift for wheelchairs", config, index=INDEX, embed=lambda _: (1.0, 0.0))
-    assert (row.chunk_id, row.reason) == (one.chunk_id, one.reason)
-
-
 def report_of(*evidence: Evidence) -> DiagnosisReport:
     questions = [ask(piece, f"{ASKED} {at}") for at, piece in enumerate(evidence)]
     return diagnose([*questions, LabeledQuestion("Anything?")], index=INDEX, retrieval=replace(KEYWORD, limit=1))
@@ -340,20 +304,6 @@ def test_the_report_counts_by_layer_and_shows_an_example_of_each():
         "  place 2 after fuse, where 1 are kept",
         "  limit=2 keeps it; no help: candidates=16",
     ]
-
-
-def test_nothing_lost_is_said_in_a_line():
-    assert str(report_of(Evidence("lab"))).splitlines() == [
-        "1 question with 1 piece of evidence: 1 read, 0 lost; 1 question without marked evidence left out"
-    ]
-
-
-def test_a_report_is_a_page():
-    report = report_of(Evidence("lab"), Evidence("diet"))
-    page = report.to_html()
-    assert page.startswith("<!doctype html>")
-    assert "place 2 after fuse, where 1 are kept" in page
-    assert "<script" not in page
 
 
 def test_wrong_arguments():

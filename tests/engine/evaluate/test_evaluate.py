@@ -66,12 +66,6 @@ def test_recall_of_evidence_marked_in_every_way(evidence: dict[str, Any], result
     assert found["complete"] == (recall == 1)
 
 
-def test_a_span_counts_from_another_place_if_the_documents_are_given():
-    copy = [Chunk("x", "copy", f"As said: {DRINK}")]
-    assert measured(returning(copy), marked(**SPAN), corpus={"leaflet": LEAFLET})["recall"] == 1
-    assert measured(returning(copy), marked(**SPAN))["recall"] == 0
-
-
 def test_a_slice_of_a_chunk_counts_by_its_characters():
     context = assemble([Hit(CHUNKS[1])], AssemblyConfig(max_tokens=12, format="minimal"), query="eat nothing")
     found = measured(returning(context), marked(chunk_id="leaflet#1"), corpus=[Chunk("leaflet#1", "l", LEAFLET[20:82])])
@@ -260,10 +254,3 @@ def test_quotation_marks_of_any_form_are_the_same():
     said = "He said “drink”, and drank."
     for corpus in (None, {"said": said}):
         assert measured(returning(said), marked(quotation='said "Drink"'), corpus=corpus)["recall"] == 1
-
-
-def test_a_table_is_aligned():
-    report = evaluate(ASKED, {"ours": returning(LEAFLET), "none": returning("")}, progress=False)
-    _, means, differences = str(report).split("\n\n")
-    for block in (means.splitlines(), differences.splitlines()[1:]):
-        assert len({len(line.rstrip("* ")) for line in block}) == 1

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,7 +14,6 @@ import pytest
 from builders import hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Conversation, Hit, Labels, MemoryStore, aassemble, assemble
 from ctxassembly.errors import InputError
-from ctxassembly.runtime.driver import adrive
 
 A = [words_of("A", n) for n in range(9)]
 HITS = hits_of([A[5], A[2]])
@@ -43,15 +41,12 @@ class AsyncOnly:
 async def test_sync_and_async_stores_give_the_same():
     context = assemble(HITS, store=MemoryStore(A))
     assert standing(context) == ["A1", "A2", "A3", "A4", "A5", "A6"]
-    for store in (MemoryStore(A), AsyncOnly(), SyncOnly()):
+    sync = SyncOnly()
+    for store in (MemoryStore(A), AsyncOnly(), sync):
         assert await aassemble(HITS, store=store) == context
-
-
-async def test_a_sync_store_runs_in_a_thread():
-    store = SyncOnly()
-    await aassemble(HITS, store=store)
-    assert store.threads
-    assert threading.main_thread() not in store.threads
+    assert sync.threads
+    assert threading.main_thread() not in sync.threads
+    assert await aassemble(HITS) == assemble(HITS)
 
 
 async def test_a_sync_store_does_not_stall_the_loop():
@@ -79,14 +74,9 @@ async def test_a_store_with_both_is_awaited():
     assert len(standing(await aassemble(HITS, AssemblyConfig(on_store_error="raise"), store=Both()))) == 6
 
 
-def test_an_async_store_needs_aassemble():
+async def test_a_store_that_can_do_neither_is_an_error_and_an_async_one_needs_aassemble():
     with pytest.raises(InputError, match=r"^AsyncOnly has no fetch\(refs\); what can only be awaited needs aassemble"):
         assemble(HITS, store=AsyncOnly())  # type: ignore[arg-type]
-
-
-async def test_a_store_that_can_do_neither_is_an_error():
-    with pytest.raises(InputError, match=r"^object has no fetch"):
-        assemble(HITS, store=object())  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"^object has neither fetch\(refs\) nor afetch\(refs\)"):
         await aassemble(HITS, store=object())  # type: ignore[arg-type]
 
@@ -100,18 +90,9 @@ async def test_a_cancelled_fetch_cancels_the_assembly():
         await asyncio.wait_for(aassemble(HITS, store=Never()), 0.05)
 
 
-async def test_no_store_asks_nothing():
-    assert await aassemble(HITS) == assemble(HITS)
-    assert standing(assemble(HITS)) == ["A2", "A5"]
-
-
 async def test_many_assemblies_at_once_do_not_mix():
     contexts = await asyncio.gather(*(aassemble(hits_of([A[n % 9]]), store=AsyncOnly()) for n in range(30)))
     assert contexts == [assemble(hits_of([A[n % 9]]), store=MemoryStore(A)) for n in range(30)]
-
-
-def test_the_query_is_kept():
-    assert assemble(HITS, query="wanneer?").query == "wanneer?"
 
 
 # The thread that assembles
@@ -185,14 +166,15 @@ async def test_an_assembly_within_an_assembly_does_not_wait_for_itself():
     assert inner == [assemble(HITS).text]
 
 
-async def test_what_goes_wrong_in_the_thread_is_raised_to_the_caller():
+async def test_what_goes_wrong_in_the_thread_is_raised_to_the_caller_from_the_line_where_it_did():
     def fail() -> None:
         raise LookupError("a fault of the tokenizer")
 
     with pytest.raises(LookupError, match="a fault of the tokenizer"):
         assemble(HITS, counting(fail))
-    with pytest.raises(LookupError, match="a fault of the tokenizer"):
+    with pytest.raises(LookupError, match="a fault of the tokenizer") as caught:
         await aassemble(HITS, counting(fail))
+    assert caught.traceback[-1].name == "fail"
 
 
 async def test_a_flow_that_is_given_up_is_closed_and_gives_its_labels_back():
@@ -216,44 +198,6 @@ async def test_a_flow_that_is_given_up_is_closed_and_gives_its_labels_back():
     await aassemble(HITS)  # its turn comes after that of the end
     assert labels.next == 1
     assert kept.value.__traceback__
-
-
-async def test_a_flow_that_is_given_up_while_it_works_is_closed_once_it_has():
-    began, released, closed = threading.Event(), threading.Event(), threading.Event()
-
-    def flow():
-        try:
-            began.set()
-            released.wait(60)
-            yield "never asked"
-        finally:
-            closed.set()
-
-    asked: list[str] = []
-
-    async def ask(request: str) -> None:
-        asked.append(request)
-
-    running = asyncio.create_task(adrive(flow(), ask))
-    await asyncio.to_thread(began.wait, 60)
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert not closed.is_set()
-    released.set()
-    assert await asyncio.to_thread(closed.wait, 60)
-    assert asked == []
-
-
-async def test_what_goes_wrong_in_the_thread_shows_the_line_where_it_did():
-    def fail() -> None:
-        raise LookupError("a fault of the tokenizer")
-
-    with pytest.raises(LookupError) as caught:
-        await aassemble(HITS, counting(fail))
-    functions = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
-    assert functions[-1] == "fail"
-    assert "assemble_flow" in functions
 
 
 def test_event_loops_one_after_the_other_and_at_once_share_the_thread():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -126,13 +125,6 @@ def test_a_stage_tells_the_fallbacks_that_it_took_and_no_other_does():
     )
 
 
-def test_the_search_for_repeats_is_told_though_the_trace_has_it_only_where_it_found_some():
-    told = Told()
-    context = assembled(told, query="which words?")
-    assert told.began()[-2:] == ["repeats", "render"]
-    assert [stage.name for stage in context.trace.stages][-2:] == ["budget", "render"]
-
-
 def test_the_trace_is_the_same_whoever_watches():
     for query in (None, "which words?"):
         given = {"config": AssemblyConfig(max_tokens=60), "query": query}
@@ -185,20 +177,6 @@ def test_the_stage_that_failed_is_told_with_the_error():
     with pytest.raises(StoreError) as searched:
         retrieved(told, index=Down([Chunk("a", "d", "Ferritin.")]))
     assert told.events[-1] == StageFailed("search", searched.value)
-
-
-def test_an_input_that_no_stage_takes_fails_the_first_one():
-    told = Told()
-    with pytest.raises(InputError):
-        assemble(["a text"], on_stage=told)  # type: ignore[list-item]
-    assert [type(event) for event in told.events] == [StageBegan, StageFailed]
-
-
-def test_an_error_after_the_last_stage_is_no_stages():
-    told = Told()
-    with pytest.raises(InputError):
-        assemble([], on_stage=told, query=3)  # type: ignore[arg-type]
-    assert told.events == []
 
 
 async def test_a_watcher_that_is_awaited_hears_the_same():
@@ -275,8 +253,3 @@ def test_on_stage_has_to_be_a_function_that_needs_no_await():
         assemble([], on_stage=Awaited())
     with pytest.raises(InputError, match=r"on_stage can only be awaited: it needs"):
         retrieve("?", KEYWORD, index=MemoryIndex(WATER), on_stage=Awaited())
-
-
-def test_the_name_of_a_span_has_no_blanks():
-    assert StageBegan("near dedup").span_name == "ctxassembly.near_dedup"
-    assert replace(StageBegan("fuse"), name="search").span_name == "ctxassembly.search"

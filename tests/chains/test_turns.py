@@ -1,4 +1,4 @@
-"""Exchanges out of a framework's messages, and what the message of an answer carries."""
+"""What the message of an answer carries, and exchanges out of the messages of a conversation."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
 
-from ctxassembly import AnswerChain, Chunk, Conversation, MemoryIndex, RetrievalConfig, resolve
-from ctxassembly.integrations.metadata import HistoryMessage, answer_payload, to_exchanges
+from ctxassembly import Chunk, Conversation, MemoryIndex, RetrievalConfig, resolve
+from ctxassembly.answering import AnswerConfig
+from langchain_ctxassembly import ContextRetriever, answer_chain
 
 INDEX = MemoryIndex(
     [
@@ -29,35 +32,44 @@ class Message:
     role: str = "assistant"
 
 
+def ask(text: str = "In the morning [1].", **given: Any) -> tuple[AIMessage, list[str]]:
+    """The message of an answer, and the prompt."""
+    prompt: list[str] = []
+
+    def model(messages: Any) -> AIMessage:
+        prompt.extend(message.content for message in messages)
+        return AIMessage(text)
+
+    retriever = ContextRetriever(INDEX, config=RetrievalConfig(strategy="keyword"))
+    chain = answer_chain(RunnableLambda(model), retriever, AnswerConfig(rewrite="off"))
+    return chain.invoke({"input": QUESTION, **given})["message"], prompt
+
+
 def answered(text: str = "In the morning [1].", conversation: Conversation | None = None) -> dict[str, Any]:
     """What the message of an answer carries, saved and restored."""
-    chain = AnswerChain.from_index(INDEX, lambda request: text, RetrievalConfig(strategy="keyword"))
-    return json.loads(json.dumps(answer_payload(chain.answer(QUESTION, conversation=conversation))))
+    return json.loads(json.dumps(ask(text, conversation=conversation)[0].additional_kwargs["ctxassembly"]))
 
 
 def test_messages_of_one_side_in_a_row_are_one() -> None:
     said = [
-        HistoryMessage(False, "Hello!"),
-        HistoryMessage(True, "One question,"),
-        HistoryMessage(True, "and another"),
-        HistoryMessage(False, " "),
-        HistoryMessage(False, "Yes."),
-        HistoryMessage(False, "And no."),
-        HistoryMessage(True, "Still open"),
+        AIMessage("Hello!"),
+        HumanMessage("One question,"),
+        HumanMessage("and another"),
+        AIMessage(" "),
+        AIMessage("Yes."),
+        AIMessage("And no."),
+        HumanMessage("Still open"),
     ]
-    [exchange] = to_exchanges(said)
-    assert (exchange.question, exchange.answer) == ("One question,\nand another", "Yes.\n\nAnd no.")
-    assert to_exchanges([]) == to_exchanges([HistoryMessage(True, "Hm?")]) == ()
+    assert ask(chat_history=said)[1][1:-1] == ["One question,\nand another", "Yes.\n\nAnd no."]
+    assert len(ask(chat_history=said[:2])[1]) == len(ask(chat_history=[])[1]) == 2
 
 
-def test_the_chunks_cited_come_back_as_they_were_but_for_their_vectors() -> None:
-    kept = answered()
-    [exchange] = to_exchanges([HistoryMessage(True, QUESTION), HistoryMessage(False, "In the morning [1].", kept)])
-    [hit] = exchange.cited
-    assert (hit.chunk.id, hit.chunk.document_id, hit.chunk.index, hit.score) == ("lab#0", "lab", 0, 1.0)
-    assert hit.chunk.metadata["source"] == "lab.pdf"
-    assert hit.chunk.vector is None
-    assert "wait#0" not in json.dumps(kept["cited"])
+def test_the_chunks_cited_are_kept_as_they_were_but_for_their_vectors() -> None:
+    [hit] = answered()["cited"]
+    chunk = hit["chunk"]
+    assert (chunk["id"], chunk["document_id"], chunk["index"], hit["score"]) == ("lab#0", "lab", 0, 1.0)
+    assert chunk["metadata"]["source"] == "lab.pdf"
+    assert chunk.get("vector") is None
 
 
 def test_labels_go_on_after_those_that_no_answer_used() -> None:
@@ -87,9 +99,9 @@ LABELED = {"citations": [], "cited": [], "last_label": 1}
 @pytest.mark.parametrize("kept", [{}, {**LABELED, "cited": 3}, {**LABELED, "cited": ["lab#0"]}, "lab#0", 7])
 def test_other_data_under_the_key_are_skipped(kept: Any) -> None:
     """No message may end a conversation."""
-    said = [HistoryMessage(True, QUESTION), HistoryMessage(False, "So.", kept)]
+    said = [HumanMessage(QUESTION), AIMessage("So.", additional_kwargs={"ctxassembly": kept})]
     with pytest.warns(UserWarning, match="'ctxassembly' must be as the answer chain gave it"):
-        assert to_exchanges(said)[0].cited == ()
+        assert ask(chat_history=said)[1][1:-1] == [QUESTION, "So."]
 
 
 @pytest.mark.parametrize("kept", [{}, {**LABELED, "last_label": -1}, {**LABELED, "last_label": 10**6}, "lab#0", 7])
