@@ -118,11 +118,6 @@ def test_a_source_that_names_no_settings_takes_no_cache():
         AnswerChain(Scripted(), Unasked(), cache=Kept(), cache_scope="all")
 
 
-def test_an_intent_below_the_threshold_does_not_block():
-    model = Scripted(understand={"intent": "vague_input", "confidence": 0.2})
-    assert chain(model, REFUSE).answer("Is parking free?", filter=A).abstention_reason is None
-
-
 def test_where_nothing_was_found_no_model_is_asked_and_the_published_sentence_stands():
     model = Scripted()
     answer = chain(model).answer("asdkjh qwe zzzz")

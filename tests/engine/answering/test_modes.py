@@ -27,9 +27,6 @@ def counts(answer: Answer) -> tuple[int, int]:
     return len(answer.hits), next(step for step in steps if step.name == "search").chunks_out
 
 
-VECTOR = {"strategy": "vector"}
-
-
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
@@ -89,12 +86,3 @@ def test_several_searches_together_never_give_fewer_hits_in_a_mode_that_asks_for
         "full": 20,
         "escalated": 20,
     }
-
-
-def test_a_user_who_is_not_content_gets_no_less_by_default() -> None:
-    """The rule: a dissatisfied user got "no relevant content" for a floor that the retriever hasn't."""
-    far = MemoryIndex([Chunk("a", "a", "Parking is free.")], [[0.1, 1.0]])
-    made = AnswerChain.from_index(
-        far, Scripted(), RetrievalConfig(strategy="vector"), None, AnswerConfig(), embed=lambda _: [1.0, 0.0]
-    )
-    assert [made.answer(QUESTION, mode=mode).abstention_reason for mode in ("normal", "escalated")] == [None, None]

@@ -104,13 +104,6 @@ def test_a_question_is_thought_about_harder_exactly_where_that_may_help(case: Ca
         assert answer.mode == "escalated"
 
 
-@pytest.mark.parametrize(("harder", "right", "calls"), [(False, 3, 6), (True, 7, 9)])
-def test_seven_of_eight_scripted_conversations_are_answered_instead_of_three(harder: bool, right: int, calls: int):
-    asked = [(case, *ask(case, harder=harder)) for case in CASES.values()]
-    assert sum(case.evidence in answer.text for case, answer, _ in asked) == right
-    assert sum(len(modes) for *_, modes in asked) == calls
-
-
 def test_the_first_answer_is_kept_if_the_second_is_no_better():
     case = Case("What does parking cost?", "nowhere", weak="It is free. See there [1]. Or there.")
     answer, modes = ask(case)

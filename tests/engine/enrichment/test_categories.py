@@ -119,13 +119,6 @@ def test_the_default_affinity_says_once_that_it_does_nothing_with_other_labels(
     assert list(found.trace.notes) == ([note] if note else [])
 
 
-def test_a_classifier_and_an_intent_of_ones_own_get_the_note_without_a_call():
-    index = MemoryIndex([ROUTE])
-    asked, config = Question("route", intent="visits"), RetrievalConfig(strategy="keyword")
-    found = retrieve(asked, config, index=index, category_of=lambda _: pytest.fail("not called"))
-    assert found.trace.notes == (f"{NO_FACTORS}'visits'",)
-
-
 def test_labels_of_enrichment_are_weighed_and_boosted():
     """Enrichment writes category, entity type, place and date; retrieval goes by them, and a filter doesn't."""
     texts = {

@@ -404,13 +404,3 @@ def test_a_key_that_varies_in_a_document_splits_it_unless_it_is_told():
     assert (estimate.documents, estimate.split_by) == (1, ())
     with pytest.raises(ConfigError, match="varying_keys must be a tuple of non-empty strings"):
         EnrichmentConfig(varying_keys=("",))
-
-
-def at_length(request: AskModel) -> str:
-    return "no" * len(given(request)["chunks"])
-
-
-def test_failures_of_two_documents_with_one_id_are_both_told():
-    result = enrich(MemoryIndex(HANDBOOKS), Scripted(at_length), progress=False)
-    assert result.documents == 0
-    assert [reason.endswith(("'no'", "'nono'")) for reason in result.failed["handbook.pdf"].split("; ")] == [True, True]

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
+import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
-
-from ctxassembly.evaluate.__main__ import CHUNK_CHARS, main, read_folder, split_texts
 
 LABORATORY = "Ferritin is measured in the morning. " * 3 + "Iron is measured with it."
 GARAGE = "The garage has a lift.\n\nIt is open on weekdays. " + "Parking is not free. " * 80
@@ -35,25 +36,38 @@ def questions(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_it_prints_the_table_of_evaluate(folder: Path, questions: str, capsys: pytest.CaptureFixture[str]):
-    assert main([questions, "--store", str(folder)]) == 0
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
+    """The exit code of `python -m ctxassembly.evaluate`, in this process."""
+    monkeypatch.setattr(sys, "argv", ["evaluate", *arguments])
+    monkeypatch.delitem(sys.modules, "ctxassembly.evaluate.__main__", raising=False)
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_module("ctxassembly.evaluate", run_name="__main__")
+    return stopped.value.code
+
+
+def test_it_prints_the_table_of_evaluate_and_writes_a_page(
+    folder: Path,
+    questions: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    page = tmp_path / "report.html"
+    assert run(monkeypatch, questions, "--store", str(folder), "--html", str(page), "--budget", "200") == 0
     printed = capsys.readouterr().out
     assert printed.startswith("2 systems on 2 questions, 95 % intervals\n")
-    assert "evidence recall" in printed
+    assert re.search(r"evidence recall +1\.000", printed)
     assert "Difference from hits in order, question by question" in printed
-
-
-def test_it_writes_a_page(folder: Path, questions: str, tmp_path: Path):
-    page = tmp_path / "report.html"
-    assert main([questions, "--store", str(folder), "--html", str(page), "--budget", "200"]) == 0
     assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
-def test_a_filter_of_a_question_holds(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_filter_of_a_question_holds(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     path = tmp_path / "filtered.jsonl"
     row = {"question": "Ferritin, or a garage?", "quotation": "has a lift", "filter": {"source": "laboratory.txt"}}
     path.write_text(json.dumps(row), "utf-8")
-    main([str(path), "--store", str(folder)])
+    run(monkeypatch, str(path), "--store", str(folder))
     assert re.search(r"evidence recall +0\.000 ±\.000 +0\.000 ±\.000", capsys.readouterr().out)
 
 
@@ -66,11 +80,14 @@ def test_a_filter_of_a_question_holds(folder: Path, tmp_path: Path, capsys: pyte
     ],
 )
 def test_errors_are_one_line(
-    folder: Path, questions: str, given: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    questions: str,
+    given: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ):
-    with pytest.raises(SystemExit) as stopped:
-        main([questions, *(one.format(folder=folder) for one in given)])
-    assert stopped.value.code == 2
+    assert run(monkeypatch, questions, *(one.format(folder=folder) for one in given)) == 2
     assert message in capsys.readouterr().err
 
 
@@ -80,34 +97,14 @@ def test_a_model_makes_the_search_hybrid(
     embedded: list[str] = []
 
     class Model:
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            return [[float(len(text)), 1.0] for text in texts]
+        def __init__(self, name: str) -> None:
+            assert name == "small"
 
-        def embed_query(self, text: str) -> list[float]:
-            embedded.append(text)
-            return [1.0, 1.0]
+        def encode(self, texts: list[str], **_: Any) -> Any:
+            embedded.extend(texts)
+            return np.ones((len(texts), 2))
 
-    monkeypatch.setattr("ctxassembly.evaluate.__main__._load_model", lambda name: Model())
-    assert main([questions, "--store", str(folder), "--model", "small"]) == 0
-    assert set(embedded) == {"When is ferritin measured?", "Does the garage have a lift?"}
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
+    assert run(monkeypatch, questions, "--store", str(folder), "--model", "small") == 0
+    assert set(embedded) >= {"When is ferritin measured?", "Does the garage have a lift?"}
     assert "evidence recall" in capsys.readouterr().out
-
-
-def test_it_runs_as_a_module():
-    command = [sys.executable, "-m", "ctxassembly.evaluate", "--help"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert "--store" in done.stdout
-    assert done.stderr == ""
-
-
-def test_chunks_are_verbatim_slices_of_their_documents(folder: Path):
-    texts = read_folder(folder)
-    assert list(texts) == ["laboratory.txt", "more/garage.md"]
-    chunks = split_texts(texts)
-    for chunk in chunks:
-        assert chunk.start is not None
-        assert texts[chunk.document_id].startswith(chunk.text, chunk.start)
-        assert len(chunk.text) <= CHUNK_CHARS
-    for name, text in texts.items():
-        together = "".join(chunk.text for chunk in chunks if chunk.document_id == name)
-        assert "".join(together.split()) == "".join(text.split())

@@ -9,7 +9,6 @@ import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, InputError, MemoryIndex, MemoryStore, RetrievalConfig
 from ctxassembly.evaluate import DiagnosisReport, Evidence, LabeledQuestion, diagnose
-from ctxassembly.evaluate.losses import LAYERS
 
 TEXTS = {
     "lab#0": "Ferritin is measured in the morning.",
@@ -256,14 +255,6 @@ def test_a_part_that_the_filter_excludes_is_filtered():
     assert "last page" not in repr(report) + str(report) + report.to_html()
 
 
-def test_of_many_chunks_of_a_document_the_furthest_counts():
-    chunks = [Chunk(f"b#{at}", "b", f"Nothing about it, part {at}.", at) for at in range(9)]
-    chunks += [Chunk("b#9", "b", "Ferritin again.", 9), Chunk("a#0", "a", "Ferritin is measured.", 0)]
-    config = RetrievalConfig(strategy="keyword", limit=1, rescue="off")
-    row = examine(Evidence("b"), index=MemoryIndex(chunks), retrieval=config)
-    assert (row.layer, row.chunk_id, row.reason) == ("ranked out", "b#9", "place 2 after fuse, where 1 are kept")
-
-
 def test_a_store_that_knows_no_filter_is_refused():
     question = ask(Evidence("ours"), filter={"tenant": "ours"})
     index = MemoryIndex(TENANTS)
@@ -291,7 +282,7 @@ def report_of(*evidence: Evidence) -> DiagnosisReport:
 def test_the_report_counts_by_layer_and_shows_an_example_of_each():
     report = report_of(Evidence("lab"), Evidence("diet"), Evidence("garage"), Evidence(quotation="list of other"))
     assert report.counts == {"not found": 1, "ranked out": 2}
-    assert [layer for layer in LAYERS if layer in report.counts] == list(report.counts)
+    assert list(report.counts) == ["not found", "ranked out"]
     lines = str(report).splitlines()
     assert lines[0] == (
         "4 questions with 4 pieces of evidence: 1 read, 3 lost; 1 question without marked evidence left out"

@@ -94,14 +94,6 @@ def test_sufficiency_by_depth_counts_the_tokens_up_to_the_end_of_the_evidence():
     assert not any(missing[f"within_{depth}"] for depth in (125, 4000))
 
 
-def test_a_depth_ends_with_the_evidence_and_not_with_a_later_copy_of_its_words():
-    question = marked(evidence=[SPAN, {"document_id": "leaflet", "start": 56, "end": 82}])
-    pieces = (Piece(DRINK, "leaflet", 20), Piece(EAT, "leaflet", 56))
-    result = SystemResult(f"{DRINK} {EAT} {'x' * 200} {DRINK}", pieces)
-    found = measured(returning(result), question, corpus={"leaflet": LEAFLET}, encoding=len)
-    assert (found["within_125"], found["within_250"]) == (1, 1)
-
-
 @pytest.mark.parametrize(
     ("answer", "right"), [("Two hours [1].", 1), ("Two [1][2].", 0.5), ("Two [9].", 0), ("Two.", None)]
 )

@@ -34,10 +34,6 @@ def test_chunks_are_numbered_per_source_across_pages():
     assert chunks[0].index is None
 
 
-def test_chunks_may_come_one_by_one():
-    assert number_chunks(iter(paged(0, 0, 1))) == number_chunks(paged(0, 0, 1))
-
-
 def test_then_they_have_neighbors():
     numbered = number_chunks(paged(0, 0, 1))
     context = assemble([Hit(numbered[1])], AssemblyConfig(neighbors="unfiltered"), store=MemoryStore(numbered))
@@ -176,8 +172,3 @@ def test_one_likeness_among_many_chunks_is_an_accident():
     apart = [f"Sentence {at} of many." for at in range(30)]
     assert sum(overlaps(of("They go after wool", "wool, they say, ended.", *apart))) == 0
     assert sum(overlaps(of("They go after wool", "wool, they say, ended."))) == 4
-
-
-def test_the_same_chunk_twice_is_still_the_same():
-    numbered = number_chunks([Chunk("", "D", text, index=at) for at, text in ((0, "a b"), (1, "b c"), (1, "b c"))])
-    assert [chunk.metadata for chunk in numbered] == [{}, {"overlap_chars": 1}, {"overlap_chars": 1}]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ctxassembly import Chunk, RetrievalConfig, retrieve
+from ctxassembly import Chunk, RetrievalConfig, Retrieved, retrieve
 from ctxassembly.retrieval import FindTerms, QueryVocabulary, RetrievedChunk, ScoredChunk, SearchChunks, TermStats
-from ctxassembly.retrieved import Retrieved
 
 COMMON = QueryVocabulary(100, (TermStats("the", 100),))
 """A word that weighs next to nothing."""

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pieces import ALONE, COMMON, Found, ids, retrieved, scored
 
+from ctxassembly import Retrieved
 from ctxassembly.retrieval import QueryVocabulary, TermStats
-from ctxassembly.retrieved import Retrieved
 
 HITS = [scored(name, score) for name, score in (("A", 1.0), ("B", 0.7), ("C", 0.4))]
 CUT = "rerank: {} of 3 chunks were cut by the reranker, and come last"

@@ -125,10 +125,6 @@ def test_the_longest_phrase_is_taken():
     assert [node.id for node in HOSPITAL.resolve("mri scan scan").nodes] == ["mri", "rad"]
 
 
-def test_a_node_that_is_named_twice_is_found_once():
-    assert [node.id for node in HOSPITAL.resolve("Mijn Zwak Hart, hartfalen dus").nodes] == ["hf"]
-
-
 def test_only_named_relations_lead_on():
     assert Taxonomy(NODES, [Relation("card", "HANDLES", "hf")], triggered_by=()).resolve("zwak hart").names == (
         "Hartfalen",
@@ -193,13 +189,9 @@ def test_from_dicts():
     [
         (lambda: Taxonomy([NODES[0], NODES[0]]), "nodes must be nodes with an id each of its own, got 'derm'"),
         (lambda: Taxonomy(NODES, [Relation("card", "HANDLES", "x")]), "relations must be .* the ids of nodes, got 'x'"),
-        (lambda: Taxonomy(NODES, [Relation("x", "HANDLES", "hf")]), "relations must be .* the ids of nodes, got 'x'"),
         (lambda: Taxonomy.from_dict({}), "taxonomy must be a mapping with nodes"),
-        (lambda: Taxonomy.from_dict({"nodes": [{"id": "a"}]}), "taxonomy must be a mapping with nodes"),
-        (lambda: Taxonomy.from_dict({"nodes": [3]}), "taxonomy must be a mapping with nodes"),
         (lambda: Taxonomy.from_dict({**PLAIN, "relations": [{"from": "a"}]}), "taxonomy must be a mapping with nodes"),
         (lambda: Node("", "type", "name"), "node.id must be a non-empty string, got ''"),
-        (lambda: Node("a", "type", None), "node.name must be a non-empty string, got None"),  # type: ignore[arg-type]
         (lambda: Node("a", "type", "name", "alias"), "node.aliases must be a sequence of strings"),  # type: ignore[arg-type]
         (lambda: Taxonomy(NODES, statements={"doctor": "{name"}), "statements must be templates with names in braces"),
         (
