@@ -6,8 +6,9 @@ chunks adjoin: each hit of the document is read by itself, without neighbors.
 
 Two texts can't both begin where their offsets say if one reaches beyond the middle of the other and differs there.
 Records of one JSON or CSV file are often loaded as documents of the same source and split one by one: then each record
-has a chunk at offset 0. Joined by such offsets, one record would go on in another. So they are used no more, and only
-indexes and links say which chunks adjoin.
+has a chunk at offset 0. Joined by such offsets, one record would go on in another. So chunks without an index lose
+them. With an index they count within a run of consecutive indexes in which they ascend, as on the pages of a PDF: there
+they show how much text two adjacent chunks share.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from ctxassembly.data.chunks import Chunk, ChunkOrigin, SectionKey, renumber_doc
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import safe_repr
 
+_RUN_KEY = "run"
+"""The name of the part of a document that is a run of consecutive indexes."""
 _ID_CHARS = 80
 
 
@@ -85,7 +88,7 @@ def without_place(chunk: Chunk) -> Chunk:
 
 
 def drop_conflicting_offsets(chunks: Sequence[Chunk], keys: MetadataKeys) -> tuple[Sequence[Chunk], list[str]]:
-    """Return `chunks` without offsets that contradict each other, and notes.
+    """Return `chunks` without offsets of the document that contradict each other, and notes.
 
     If the metadata of numbered chunks name the pages or sections that their offsets count in, no note is needed.
     """
@@ -96,11 +99,10 @@ def drop_conflicting_offsets(chunks: Sequence[Chunk], keys: MetadataKeys) -> tup
     conflicts = {part: pair for part, members in by_part.items() if (pair := _find_conflict(members))}
     if not conflicts:
         return chunks, []
+    is_doubtful = [(chunk.document_id, chunk_section(chunk)) in conflicts for chunk in chunks]
+    runs = _find_runs(chunk for chunk, doubtful in zip(chunks, is_doubtful, strict=True) if doubtful)
     resolved = [
-        replace(chunk, start=None, origin=replace(chunk.origin or ChunkOrigin(), near=None))
-        if (chunk.document_id, chunk_section(chunk)) in conflicts
-        else chunk
-        for chunk in chunks
+        _placed_in_run(chunk, runs) if doubtful else chunk for chunk, doubtful in zip(chunks, is_doubtful, strict=True)
     ]
     return resolved, [
         f"document {safe_repr(document_id, _ID_CHARS)}: the offsets of its chunks contradict each other and are not "
@@ -137,3 +139,27 @@ def _is_conflict(first: Chunk, second: Chunk) -> bool:
 
 def _end(chunk: Chunk) -> int:
     return (chunk.start or 0) + len(chunk.text)
+
+
+def _find_runs(chunks: Iterable[Chunk]) -> dict[tuple[str, int], int]:
+    """Return the first index of the run that each chunk with an index is in, by document and index.
+
+    The offsets of a run ascend, and no index is missing in it: a record may end in any gap.
+    """
+    places = sorted((chunk.document_id, chunk.index, chunk.start or 0) for chunk in chunks if chunk.index is not None)
+    runs: dict[tuple[str, int], int] = {}
+    before = "", -1, 0
+    for document_id, index, start in places:
+        goes_on = before[:2] == (document_id, index - 1) and before[2] < start
+        runs[document_id, index] = runs[document_id, index - 1] if goes_on else index
+        before = document_id, index, start
+    return runs
+
+
+def _placed_in_run(chunk: Chunk, runs: dict[tuple[str, int], int]) -> Chunk:
+    """Return `chunk` with an offset that counts in its run only, or with none if it has no index."""
+    origin = chunk.origin or ChunkOrigin()
+    if chunk.index is None:
+        return replace(chunk, start=None, origin=replace(origin, near=None))
+    section = tuple(sorted({**dict(origin.section), _RUN_KEY: runs[chunk.document_id, chunk.index]}.items()))
+    return replace(chunk, origin=replace(origin, section=section))

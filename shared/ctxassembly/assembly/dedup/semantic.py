@@ -41,7 +41,7 @@ class VectorIndex:
     Vectors are of length 1. A text without a vector is close to nothing, and so are vectors of different dimensions.
     Texts that differ in a fact don't match.
 
-    >>> texts = ["Wait two hours.", "The wait is 2 hours.", "Wait three hours.", "Eat nothing."]
+    >>> texts = ["Wait 2 hours.", "The wait is 2 hours.", "Wait 3 hours.", "Eat nothing."]
     >>> index = VectorIndex(texts, [unit_vector(vector) for vector in ([1, 0], [1, 0.1], [1, 0], [0, 1])], 0.9)
     >>> index.add(0)
     >>> [index.find(at) for at in (1, 2, 3)]
