@@ -229,6 +229,8 @@ def test_where_every_search_fails_there_is_one_error():
 def test_a_fault_of_the_settings_is_raised_as_it_is():
     with pytest.raises(ConfigError, match="embed"):
         chain(Scripted(), retrieval=replace(KEYWORDS, strategy="hybrid")).answer("Is parking free?")
+    with pytest.raises(ConfigError, match="filter must be"):
+        chain(Scripted()).answer("Is parking free?", filter="tenant = 'a'")
 
 
 def test_chunks_cited_last_are_candidates_of_the_next_turn():

@@ -326,15 +326,15 @@ def test_a_fact_names_nothing_that_the_filter_excludes():
 
 
 def test_without_metadata_nothing_is_given_under_a_filter_and_a_note_says_so():
-    taxonomy = Taxonomy(
-        [Node("neuro", "department", "Neurologie"), NODES[5]],
-        [Relation("c", "WORKS_IN", "neuro")],
-        type_words=TYPE_WORDS,
-    )
+    bare = [Node("neuro", "department", "Neurologie"), NODES[5]], [Relation("c", "WORKS_IN", "neuro")]
+    taxonomy = Taxonomy(*bare, type_words=TYPE_WORDS)
     for condition in (None, {}):  # an empty filter is none
         assert ids(ask("doctors Neurologie", None, condition, taxonomy)) == ["taxonomy:c"]
     known = ask("doctors Neurologie", None, {"campus": "Zuid"}, taxonomy)
     assert known.chunks == ()
+    told = Taxonomy(*bare, statements={"doctor": "{name}: {department}"})
+    assert ask("Is neuroloog C er?", None, None, told).statements == ("neuroloog C: Neurologie",)
+    assert ask("Is neuroloog C er?", None, {"campus": "Zuid"}, told).statements == ()
     assert known.trace.notes == ("taxonomy: 1 of its nodes have no metadata to test the filter on, and are left out",)
 
 
