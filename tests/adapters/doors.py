@@ -38,6 +38,8 @@ class Read:
     """What a chain or an engine hands to the model."""
 
     blocks: list[Block]
+    found: list[Any]
+    """The same, as the framework's own objects."""
 
     @property
     def text(self) -> str:
@@ -98,21 +100,38 @@ class Door:
         """Return what `made` makes of `hits`."""
         if self.is_langchain:
             given = list(hits) if query is None else {"documents": list(hits), "query": query}
-            documents = asyncio.run(made.ainvoke(given)) if self.is_async else made.invoke(given)
-            return Read([Block(one.id, one.page_content, one.metadata, one.metadata.get("score")) for one in documents])
+            return self.of(asyncio.run(made.ainvoke(given)) if self.is_async else made.invoke(given))
         bundle = None if query is None else QueryBundle(query)
         call = made.apostprocess_nodes if self.is_async else made.postprocess_nodes
-        nodes = asyncio.run(call(list(hits), bundle)) if self.is_async else call(list(hits), bundle)
-        return Read([Block(one.node_id, one.get_content(), one.metadata, one.score) for one in nodes])
+        return self.of(asyncio.run(call(list(hits), bundle)) if self.is_async else call(list(hits), bundle))
+
+    def of(self, found: list[Any]) -> Read:
+        """Return what a model reads of the framework's own objects."""
+        if self.is_langchain:
+            blocks = [Block(one.id, one.page_content, one.metadata, one.metadata.get("score")) for one in found]
+        else:
+            blocks = [Block(one.node_id, one.get_content(), one.metadata, one.score) for one in found]
+        return Read(blocks, found)
+
+    def with_text(self, one: Any, text: str) -> Any:
+        """Return a copy of a hit, or of a block that was found, with another text."""
+        if self.is_langchain:
+            return one.model_copy(update={"page_content": text})
+        node = one.node.model_copy(deep=True)
+        node.set_content(text)
+        return NodeWithScore(node=node, score=one.score)
 
     def context(self, chunks: Sequence[Chunk], query: str | None = None, **settings: Any) -> Context:
-        """Return the context itself."""
-        made, hits = self.make(**settings), [self.hit(chunk) for chunk in chunks]
+        """Return the context of `chunks` itself."""
+        return self.context_of(self.make(**settings), [self.hit(chunk) for chunk in chunks], query)
+
+    def context_of(self, made: Any, hits: Sequence[Any], query: str | None = None) -> Context:
+        """Return the context that `made` makes of `hits`."""
         if self.is_langchain:
-            runnable, given = made.as_context(), {"documents": hits, "query": query}
+            runnable, given = made.as_context(), {"documents": list(hits), "query": query}
             context: Context = asyncio.run(runnable.ainvoke(given)) if self.is_async else runnable.invoke(given)
             return context
-        return asyncio.run(made.acontext(hits, query)) if self.is_async else made.context(hits, query)
+        return asyncio.run(made.acontext(list(hits), query)) if self.is_async else made.context(list(hits), query)
 
 
 DOORS = {

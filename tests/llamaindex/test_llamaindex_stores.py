@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from llama_index.core.postprocessor import PrevNextNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryStore, MetadataKeys
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MetadataKeys
 from ctxassembly.testing import store_cases
 from llamaindex_ctxassembly import (
     ContextAssemblyPostprocessor,
@@ -19,8 +18,7 @@ from llamaindex_ctxassembly import (
     VectorStoreNeighbors,
     number_chunks,
 )
-from llamaindex_ctxassembly.convert.nodes import to_chunk
-from llamaindex_samples import TextVectorStore, bare, document, scored
+from llamaindex_samples import TextVectorStore, document, scored
 
 # They are about other things: nobody here has a filter.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
@@ -148,81 +146,6 @@ def test_a_vector_store_is_never_asked_for_no_ids_which_would_mean_all() -> None
     assert all(node_ids != [] for node_ids, _ in store.asked[1:])
 
 
-@pytest.mark.parametrize("store", [DocstoreNeighbors, VectorStoreNeighbors])
-async def test_a_store_answers_all_three_forms_of_reference(store: Any) -> None:
-    a, b, c = document("A"), document("B", ["B zero.", "B one."], metadata={}), document("C", ["C zero.", "C one."])
-    for place, node in enumerate(c):
-        node.metadata["place"] = place
-    nodes = [*a, *b, *c]
-    made = store(
-        CountingDocstore(nodes) if store is DocstoreNeighbors else text_store(nodes), keys=MetadataKeys(index="place")
-    )
-    refs = [
-        ChunkRef("A", chunk_id="A-6"),
-        ChunkRef("A", chunk_id="gone"),
-        ChunkRef("B"),
-        ChunkRef("C", 1),
-        ChunkRef("C", 7),
-        ChunkRef("nowhere"),
-    ]
-
-    fetched = made.fetch(refs)
-
-    assert sorted(chunk.id for chunk in fetched) == ["A-6", "B-0", "B-1", "C-1"]
-    assert await made.afetch(refs) == fetched
-    assert fetched[0] == to_chunk(a[6], MetadataKeys(index="place"))
-
-
-# What PrevNextNodePostprocessor gets wrong
-
-
-def test_scores_of_hits_in_overlapping_windows_are_kept() -> None:
-    nodes = document()
-    hits = scored(nodes[3], nodes[4])
-
-    theirs = PrevNextNodePostprocessor(docstore=CountingDocstore(nodes), num_nodes=1, mode="both")
-    assert {each.node_id: each.score for each in theirs.postprocess_nodes(hits)}["A-3"] is None
-    (ours,) = ContextAssemblyPostprocessor(docstore=CountingDocstore(nodes)).postprocess_nodes(hits)
-
-    assert ours.metadata["scores"] == {"A-3": 0.9, "A-4": 0.8}
-    assert ours.score == 0.9
-
-
-def test_a_document_is_in_its_own_order_whatever_the_rank() -> None:
-    nodes = document()
-    hits = scored(nodes[3], nodes[0])
-
-    theirs = PrevNextNodePostprocessor(docstore=CountingDocstore(nodes), num_nodes=1, mode="both")
-    assert [each.node_id for each in theirs.postprocess_nodes(hits)] != [f"A-{place}" for place in range(5)]
-    ours = ContextAssemblyPostprocessor(docstore=CountingDocstore(nodes)).postprocess_nodes(hits)
-
-    assert ids(ours) == [f"A-{place}" for place in range(5)]
-
-
-@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # it is a warning
-def test_a_missing_neighbor_is_no_error() -> None:
-    nodes = document()
-    incomplete = [nodes[3]]
-
-    theirs = PrevNextNodePostprocessor(docstore=CountingDocstore(incomplete), num_nodes=1, mode="both")
-    with pytest.raises(ValueError, match="not found"):
-        theirs.postprocess_nodes(scored(nodes[3]))
-    ours = ContextAssemblyPostprocessor(docstore=CountingDocstore(incomplete)).postprocess_nodes(scored(nodes[3]))
-
-    assert ids(ours) == ["A-3"]
-
-
-def test_overlap_is_read_once() -> None:
-    shared = "This sentence stands in both of the two chunks."
-    nodes = document("A", [f"First. {shared}", f"{shared} Last."])
-    nodes[1].start_char_idx = len("First. ")
-
-    (ours,) = ContextAssemblyPostprocessor(docstore=CountingDocstore(nodes)).postprocess_nodes(scored(nodes[0]))
-
-    assert ours.text.count(shared) == 1
-    assert ours.text.endswith(f"First. {shared} Last.")
-
-
 # The caller's filter
 
 
@@ -236,17 +159,6 @@ def tenants(*names: str) -> list[TextNode]:
 MINE = MetadataFilters(filters=[MetadataFilter(key="tenant", value="mine")])
 
 
-async def test_what_the_filter_excludes_does_not_come_in_as_a_neighbor(kind: Any, run: Any) -> None:
-    nodes = tenants("mine", "mine", "other")
-
-    without = await run(ContextAssemblyPostprocessor(neighbors="unfiltered", **kind(nodes)), scored(nodes[1]))
-    labeled = await run(ContextAssemblyPostprocessor(filter=MINE, **kind(nodes)), scored(nodes[1]))
-
-    assert ids(without) == ["A-0", "A-1", "A-2"]
-    assert ids(labeled) == ["A-0", "A-1"]
-    assert nodes[2].text not in labeled[0].text
-
-
 @pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # the filter excludes both links
 async def test_nothing_excluded_comes_in_by_way_of_something_excluded(kind: Any, run: Any) -> None:
     nodes = tenants("mine", "other")
@@ -256,24 +168,6 @@ async def test_nothing_excluded_comes_in_by_way_of_something_excluded(kind: Any,
     )
 
     assert all(int(each[2:]) % 2 == 0 for each in ids(labeled))
-
-
-class SyncOnly:
-    def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self._memory = MemoryStore(chunks)
-
-    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        return self._memory.fetch(refs)
-
-
-@pytest.mark.parametrize("own", [MemoryStore, SyncOnly])
-async def test_the_filter_holds_for_a_store_of_your_own_too(own: Any, run: Any) -> None:
-    nodes = tenants("mine", "mine", "other")
-    store = own(bare(nodes))
-
-    labeled = await run(ContextAssemblyPostprocessor(filter=MINE, store=store), scored(nodes[1]))
-
-    assert ids(labeled) == ["A-0", "A-1"]
 
 
 async def test_hits_without_a_source_can_be_linked_by_a_document_id_in_their_metadata(kind: Any, run: Any) -> None:
@@ -298,6 +192,12 @@ async def test_hits_without_a_source_can_be_linked_by_a_document_id_in_their_met
 async def test_it_answers_as_every_store_has_to(make: Any) -> None:
     nodes = number_chunks([*document("A"), *document("B")])
     store = make(nodes)
-    for case in store_cases([to_chunk(node, MetadataKeys()) for node in nodes]):
+    chunks = [
+        Chunk(
+            node.node_id, node.metadata["document_id"], node.text, node.metadata["chunk_index"], metadata=node.metadata
+        )
+        for node in nodes
+    ]
+    for case in store_cases(chunks):
         case.check(store.fetch(case.refs))
         case.check(await store.afetch(case.refs))
