@@ -1,8 +1,8 @@
-"""The tool for what was left out, by itself and in agents: what it reads, its labels, its budget, and for whom."""
+"""The tool for what was left out in agents: tests/adapters has what it does by itself."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -12,12 +12,10 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent_samples import Scripted, asked, assert_labels_count_on, calls, prompt_tokens, search, tool_messages
-from ctxassembly import AssemblyConfig, Context, FilterNotSeenWarning, NothingToJoinWarning, TokenBudget, resolve
-from ctxassembly.errors import ConfigError, InputError, StoreError
+from ctxassembly import AssemblyConfig, Context, TokenBudget, resolve
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextMiddleware,
@@ -33,12 +31,6 @@ FIRST = AssemblyConfig(granularity="chunk", max_tokens=60, neighbors="unfiltered
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 
 
-def first_context(count: int = 5) -> Context:
-    """Every other chunk of A, of which two have room."""
-    assembler = ContextAssembler(config=FIRST)
-    return assembler.as_context().invoke([CORPUS[2 * number] for number in range(count)])
-
-
 def assembler(**settings: Any) -> ContextAssembler:
     settings = {"neighbors": "unfiltered", "max_tokens": 300} | settings
     return ContextAssembler(config=AssemblyConfig(**settings), store=memory_store(CORPUS))
@@ -50,88 +42,6 @@ def call(name: str = "read_left_out", **wanted: Any) -> AIMessage:
 
 def shown_ids(context: Context) -> list[str]:
     return [piece.candidate.chunk.id for passage in context.passages for piece in passage.pieces]
-
-
-def test_the_model_may_ask_by_words_document_page_and_label() -> None:
-    described = convert_to_openai_tool(left_out_tool(first_context(), assembler=assembler()))["function"]
-    assert described["name"] == "read_left_out"
-    assert [*described["parameters"]["properties"]] == ["words", "document", "page", "label"]
-    assert "required" not in described["parameters"]
-
-
-async def test_words_find_what_had_no_room() -> None:
-    context = first_context()
-    assert set(shown_ids(context)) == {"A#0", "A#2"}
-    tool = left_out_tool(context, assembler=assembler(window=0))
-    request = call(words=WORDS[8]).tool_calls[0]
-    for message in (tool.invoke(request), await tool.ainvoke(request)):
-        found = Context.from_dict(message.artifact)
-        assert shown_ids(found) == ["A#8"]
-        assert message.content == found.text
-        assert message.text.startswith("[1] Source: A.pdf\n")  # the document keeps its label
-
-
-async def test_a_label_finds_its_neighbors_in_the_store() -> None:
-    context = ContextAssembler(config=FIRST).as_context().invoke([CORPUS[4]])
-    tool = left_out_tool(context, assembler=assembler(max_tokens=1_000))
-    request = call(label=1).tool_calls[0]  # a number, as models write it
-    for message in (tool.invoke(request), await tool.ainvoke(request)):
-        shown = set(shown_ids(Context.from_dict(message.artifact)))
-        assert shown == {"A#1", "A#2", "A#3", "A#5", "A#6", "A#7"}  # without the text of the label
-
-
-def test_a_label_with_nothing_around_it_is_answered_clearly() -> None:
-    context = ContextAssembler(config=FIRST).as_context().invoke([CORPUS[4]])
-    alone = ContextAssembler(store=memory_store([CORPUS[4]]))
-    with pytest.warns(NothingToJoinWarning):
-        message = left_out_tool(context, assembler=alone).invoke(call(label="1").tool_calls[0])
-    assert message.content == "Nothing that was left out matches."
-    assert message.artifact is None
-
-
-@pytest.mark.parametrize("wanted", [{"words": "zebra"}, {"document": "C.pdf"}, {"page": "7"}, {"label": "9"}])
-async def test_a_request_without_a_match_is_answered_clearly(wanted: dict[str, str]) -> None:
-    tool = left_out_tool(first_context(), assembler=assembler())
-    reply = "Nothing that was left out matches. Left out and available: A.pdf"
-    assert tool.invoke(wanted) == await tool.ainvoke(wanted) == reply
-
-
-def test_without_arguments_it_lists_what_there_is() -> None:
-    assert left_out_tool(first_context(), assembler=assembler()).invoke({}) == "Left out and available: A.pdf"
-
-
-@pytest.mark.parametrize("max_tokens", [1, 7, 30, 50, 100, 1_000])
-def test_the_budget_is_exact(max_tokens: int) -> None:
-    tool = left_out_tool(first_context(), assembler=assembler(max_tokens=max_tokens))
-    for wanted in ({"document": "A"}, {"label": "1"}, {"words": WORDS[8]}):
-        message = tool.invoke(call(**wanted).tool_calls[0])
-        found = Context.from_dict(message.artifact)
-        assert found.token_count <= max_tokens
-        assert found.trace.max_tokens == max_tokens
-
-
-def test_wrong_arguments_are_errors() -> None:
-    with pytest.raises(ConfigError, match=r"^assembler must be a ContextAssembler"):
-        left_out_tool(first_context(), assembler=FIRST)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="a context must be as "):
-        left_out_tool({"text": "Drink."}, assembler=assembler())
-
-
-def test_without_a_store_to_ask_by_id_there_is_no_tool() -> None:
-    with pytest.raises(ConfigError, match=r"^store must be a store that finds chunks by their ids.*store=\.\.\."):
-        left_out_tool(first_context(), assembler=ContextAssembler())
-
-    class NoIds:
-        finds_ids = False
-
-        def fetch(self, refs: Any) -> Any:
-            return []
-
-    with pytest.raises(ConfigError, match="a store that finds chunks by their ids"):
-        left_out_tool(first_context(), assembler=ContextAssembler(store=NoIds()))
-
-
-# In agents
 
 
 def searching_tool() -> Any:
@@ -276,14 +186,6 @@ async def test_what_is_around_a_label_obeys_the_filter_of_the_runtime(tenant: st
     assert {name.partition("-")[0] for name in shown_ids(around)} == {tenant}
 
 
-def test_without_a_filter_what_is_around_a_label_agrees_with_it() -> None:
-    vectorstore = vector_store(SHARED)
-    context = ContextAssembler(config=FIRST).as_context().invoke([SHARED[4]])
-    with pytest.warns(FilterNotSeenWarning):
-        message = left_out_tool(context, assembler=shared_assembler(vectorstore)).invoke(call(label="1").tool_calls[0])
-    assert {name.partition("-")[0] for name in shown_ids(Context.from_dict(message.artifact))} == {"ours"}
-
-
 # What was kept is never shown as it was kept
 
 
@@ -341,43 +243,3 @@ async def test_a_chunk_that_was_deleted_is_neither_shown_nor_listed(awaited: boo
     _, found, listed = await run()
     assert found.text == "[1] Source: A.pdf\nIt was written anew."
     assert listed.text == "Nothing that was left out matches."  # it has been read since
-
-
-@pytest.mark.parametrize("awaited", [False, True])
-async def test_what_is_read_again_passes_the_transform_of_fetched_chunks(awaited: bool) -> None:
-    def masked(chunks: Any) -> list[Any]:
-        return [replace(one, text=one.text.replace(WORDS[8], "[word]")) for one in chunks if one.id != "A#6"]
-
-    tool = left_out_tool(
-        first_context(), assembler=assembler(window=0).model_copy(update={"transform_fetched": masked})
-    )
-    request = call(document="A").tool_calls[0]
-    message = await tool.ainvoke(request) if awaited else tool.invoke(request)
-    assert shown_ids(Context.from_dict(message.artifact)) == ["A#4", "A#8"]
-    assert "[word]" in message.text
-    assert WORDS[8] not in message.text
-
-
-@pytest.mark.parametrize("awaited", [False, True])
-async def test_a_store_that_fails_shows_nothing_and_says_so(awaited: bool) -> None:
-    class Down:
-        def fetch(self, refs: Any) -> Any:
-            raise ConnectionError("no route")
-
-    tool = left_out_tool(first_context(), assembler=ContextAssembler(store=Down()))
-    request = call(words=WORDS[8]).tool_calls[0]
-    message = await tool.ainvoke(request) if awaited else tool.invoke(request)
-    assert message.text == "What was left out can't be read at the moment."
-    found = Context.from_dict(message.artifact)
-    assert (found.text, found.hits) == ("", ())
-    assert "store: nothing read of what was left out (ConnectionError: no route)" in found.trace.notes
-    strict = ContextAssembler(store=Down(), config=AssemblyConfig(on_store_error="raise"))
-    with pytest.raises(StoreError, match="what was left out could not be read: ConnectionError"):
-        left_out_tool(first_context(), assembler=strict).invoke(request)
-
-
-@pytest.mark.parametrize("wanted", [{}, {"document": "A"}])
-def test_neighbors_that_have_to_be_filtered_need_a_filter_here_too(wanted: dict[str, str]) -> None:
-    tool = left_out_tool(first_context(), assembler=assembler(neighbors="filtered"))
-    with pytest.raises(ConfigError, match="neighbors='filtered' needs the filter of the search"):
-        tool.invoke(wanted)
