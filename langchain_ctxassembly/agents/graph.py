@@ -130,12 +130,14 @@ class _Node:
             raise InputError(f"the state must have a text under {self.query_key!r}, or a user's message")
         with ambient_config(config):  # where the runtime is looked for
             condition = None if self.filter is None else self.filter(get_runtime())
-        first_label, keys = self.assembler.assembly_settings.first_label, (self.documents_key, self.context_key)
-        return (
-            query,
-            condition,
-            conversation_in(state, first_label, tools=self.tools, evidence=keys[0], context=keys[1]),
+        conversation = conversation_in(
+            state,
+            self.assembler.assembly_settings.first_label,
+            tools=self.tools,
+            evidence=self.documents_key,
+            context=self.context_key,
         )
+        return query, condition, conversation
 
     def _assembler_inputs(self, state: Any, query: str | None, conversation: Conversation) -> dict[str, Any]:
         evidence = get_field(state, self.documents_key)

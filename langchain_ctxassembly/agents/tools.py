@@ -343,29 +343,23 @@ class _LeftOutSearch:
     tools: frozenset[str]
 
     def run(self, config: RunnableConfig, callbacks: Any = None, runtime: Any = None, **wanted: Any) -> Any:
-        condition = filter_of_call(self.filter, runtime)
-        request, conversation = self._prepare_call(condition, runtime, wanted)
+        request, conversation = self._prepare_call(runtime, wanted)
         left_out = read_left_out(request)
         if not (left_out.hits or left_out.note):
             return left_out.reply, None
-        assembler, inputs = self._assembler_for(left_out), _inputs(left_out, conversation)
-        config = patch_config(config, callbacks=callbacks)
-        return _to_output(left_out, assembler.assemble_context(inputs, config, filter=condition))
+        assembler, inputs = self._prepare_assembly(request, left_out, conversation)
+        return _to_output(left_out, assembler.assemble_context(inputs, patch_config(config, callbacks=callbacks)))
 
     async def arun(self, config: RunnableConfig, callbacks: Any = None, runtime: Any = None, **wanted: Any) -> Any:
-        condition = filter_of_call(self.filter, runtime)
-        request, conversation = await run_in_worker(partial(self._prepare_call, condition, runtime, wanted))
+        request, conversation = await run_in_worker(partial(self._prepare_call, runtime, wanted))
         left_out = await aread_left_out(request)
         if not (left_out.hits or left_out.note):
             return left_out.reply, None
-        assembler, inputs = self._assembler_for(left_out), _inputs(left_out, conversation)
-        config = patch_config(config, callbacks=callbacks)
-        context = await assembler.aassemble_context(inputs, config, filter=condition)
+        assembler, inputs = self._prepare_assembly(request, left_out, conversation)
+        context = await assembler.aassemble_context(inputs, patch_config(config, callbacks=callbacks))
         return await run_in_worker(partial(_to_output, left_out, context))
 
-    def _prepare_call(
-        self, condition: Any, runtime: Any, wanted: Mapping[str, Any]
-    ) -> tuple[LeftOutRequest, Conversation]:
+    def _prepare_call(self, runtime: Any, wanted: Mapping[str, Any]) -> tuple[LeftOutRequest, Conversation]:
         """Return the request of a call, and the conversation in the agent's state."""
         assembler, state, tools, call_id = self.assembler, [], self.tools, None
         if runtime is not None:
@@ -379,7 +373,7 @@ class _LeftOutSearch:
         request = LeftOutRequest(
             contexts,
             wanted,
-            assembler.neighbor_store(condition),
+            assembler.neighbor_store(filter_of_call(self.filter, runtime)),
             assembler.transform_fetched,
             assembler.assembly_settings,
             [*iter_contexts(dropped, tools)],
@@ -390,12 +384,13 @@ class _LeftOutSearch:
         conversation = conversation_in(state, first_label, tools=tools, call_id=call_id)
         return request, replace(conversation, sent=(*given.sent, *conversation.sent), labels=labels)
 
-    def _assembler_for(self, left_out: LeftOut) -> ContextAssembler:
-        return self.assembler.model_copy(update={"config": left_out.config(self.assembler.assembly_settings)})
-
-
-def _inputs(left_out: LeftOut, conversation: Conversation) -> dict[str, Any]:
-    return assembler_inputs(left_out.hits, left_out.query, None, conversation)
+    def _prepare_assembly(
+        self, request: LeftOutRequest, left_out: LeftOut, conversation: Conversation
+    ) -> tuple[ContextAssembler, dict[str, Any]]:
+        """Return the assembler of a call, whose neighbors come from the filtered store of `request`, and its input."""
+        settings = {"config": left_out.config(request.config), "store": request.store, "filter": None}
+        inputs = assembler_inputs(left_out.hits, left_out.query, None, conversation)
+        return self.assembler.model_copy(update=settings), inputs
 
 
 def _to_output(left_out: LeftOut, context: Context) -> Any:

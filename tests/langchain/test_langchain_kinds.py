@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import uuid
 import warnings
 from typing import Any
@@ -15,7 +14,6 @@ from qdrant_client import models
 from ctxassembly import AssemblyConfig, ChunkRef, FilterNotSeenWarning
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
-from langchain_ctxassembly.stores.filters import predicate
 from langchain_samples import WordEmbeddings, document, memory_store, vector_store
 
 with warnings.catch_warnings():
@@ -150,22 +148,35 @@ def test_qdrants_documents_are_the_same_with_and_without_a_filter() -> None:
         assert chunk == everything[chunk.index]
 
 
-def test_qdrants_own_conditions_are_decided_as_it_decides_them() -> None:
-    corpus = qdrant()
-    day = dt.date(2024, 5, 1)
-    found = Document(id="x", page_content="the text", metadata={"tags": ["a", "b"], "level": 3, "day": day.isoformat()})
-    for condition, expected in (
-        (models.Filter(must=[models.FieldCondition(key="metadata.tags", match=models.MatchAny(any=["b"]))]), True),
-        (
-            models.Filter(must_not=[models.FieldCondition(key="metadata.tags", match=models.MatchValue(value="b"))]),
-            False,
-        ),
-        (models.Filter(must=[models.IsEmptyCondition(is_empty=models.PayloadField(key="metadata.none"))]), True),
-        (models.Filter(should=[above(2), above(9)]), True),
-        (models.Filter(must=[models.FieldCondition(key="page_content", match=models.MatchText(text="text"))]), True),
-        (models.Filter(must=[models.HasIdCondition(has_id=["y"])]), False),
-    ):
-        assert predicate(corpus, condition)(found) is expected
+TAGS = "metadata.tags"
+
+
+@pytest.mark.parametrize(
+    ("condition", "passes"),
+    [
+        ({"must": [models.FieldCondition(key=TAGS, match=models.MatchAny(any=["b"]))]}, True),
+        ({"must_not": [models.FieldCondition(key=TAGS, match=models.MatchValue(value="b"))]}, False),
+        ({"must": [models.IsEmptyCondition(is_empty=models.PayloadField(key="metadata.none"))]}, True),
+        ({"should": [above(9), models.FieldCondition(key=TAGS, match=models.MatchValue(value="a"))]}, True),
+        ({"must": [models.FieldCondition(key="page_content", match=models.MatchText(text="text"))]}, True),
+        ({"must": [models.HasIdCondition(has_id=["y"])]}, False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # the hit fails it as well
+def test_qdrants_own_conditions_are_decided_as_it_decides_them(condition: Any, passes: bool) -> None:
+    """For neighbors that a store of one's own reads beside it."""
+
+    hit, near = (
+        Document(f"the text {at}", id=f"A#{at}", metadata={"document_id": "A", "chunk_index": at, "tags": ["a", "b"]})
+        for at in (4, 5)
+    )
+
+    class Own:
+        vectorstore = qdrant()
+        fetch = memory_store([hit, near]).fetch
+
+    (found,) = ContextAssembler(store=Own(), filter=models.Filter(**condition)).invoke([hit])
+    assert found.metadata["chunk_ids"] == (["A#4", "A#5"] if passes else ["A#4"])
 
 
 # Forms that can't be applied

@@ -14,10 +14,8 @@ from qdrant_client import QdrantClient, models
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
 from ctxassembly.data.chunks import OffsetRange
 from ctxassembly.errors import ConfigError, NothingToJoinWarning
-from ctxassembly.integrations.numbering import default_chunk_id
 from ctxassembly.testing import store_cases
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
-from langchain_ctxassembly.stores.filters import MAX_CLOUD_PREDICATES, MAX_PREDICATES
 from langchain_samples import WordEmbeddings, document, sentence
 
 with warnings.catch_warnings():
@@ -138,7 +136,7 @@ def test_one_query_is_made_for_all_documents(monkeypatch: pytest.MonkeyPatch) ->
         asked.clear()
         assert len(store.fetch(refs)) == 6
         assert len(asked) == 1
-    many = [ChunkRef(f"d{at}", 1) for at in range(MAX_PREDICATES // 7 + 1)]
+    many = [ChunkRef(f"d{at}", 1) for at in range(33)]  # of Chroma, 32 in each query
     asked.clear()
     corpus = chroma(
         [Document(page_content="x", metadata={"document_id": ref.document_id, "chunk_index": 1}) for ref in many]
@@ -168,7 +166,7 @@ def test_chroma_cloud_gets_no_more_comparisons_than_it_takes(monkeypatch: pytest
             [("7", 3), ("7", 8), ("A", 2)] if own is None else [("7", 8), ("A", 2)]
         )
     assert len(VectorStoreNeighbors(corpus).fetch([around])) == 3
-    assert max(predicates(each["where"]) for each in asked if each.get("where")) <= MAX_CLOUD_PREDICATES
+    assert max(predicates(each["where"]) for each in asked if each.get("where")) <= 8  # its limit
 
 
 @pytest.mark.filterwarnings("ignore:The store failed")
@@ -214,5 +212,5 @@ def test_the_source_names_the_document_where_nothing_else_does(make: Any) -> Non
 def test_what_to_write_where_neighbors_are_not_found_is_for_metadata_or_for_ids(make: Any) -> None:
     corpus = make(CORPUS)
     assert VectorStoreNeighbors(corpus).remedies["answer"] == "number_stored_chunks(vectorstore)"
-    by_id = VectorStoreNeighbors(corpus, id_of=default_chunk_id)
+    by_id = VectorStoreNeighbors(corpus, id_of="{}#{}".format)
     assert by_id.remedies["answer"] == "vectorstore.add_documents(number_chunks(documents))"
