@@ -27,7 +27,7 @@ from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.answer import IndexEvidence
+from ctxassembly.runtime.evidence import has_chunks
 from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_channel, to_question
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.models import as_reranker
@@ -174,16 +174,9 @@ class ContextRetriever(BaseRetriever):
         assembler, inputs = await self._aretrieve_for(query, k, filter, conversation, config)
         return await assembler.ainvoke(inputs, config)
 
-    def evidence_source(self, *, is_async: bool = False) -> IndexEvidence:
-        """Return the evidence for an answer chain: called, or awaited."""
-        spans, arguments = Spans(ensure_config()), self._retrieve_arguments()
-        arguments["on_stage"] = spans.aon_stage if is_async else spans.on_stage
-        return IndexEvidence(
-            arguments.pop("index"),
-            self._config_with_limit(None),
-            self.assembler.effective_config,
-            extra_arguments=arguments,
-        )
+    def search_arguments(self, k: int | None = None) -> dict[str, Any]:
+        """Return the arguments of `retrieve`, but query and `on_stage`."""
+        return {"config": self._config_with_limit(k), **self._retrieve_arguments()}
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -224,12 +217,10 @@ class ContextRetriever(BaseRetriever):
         return self.filtered_assembler(question.filter), self._assembler_inputs(retrieved, question, conversation)
 
     def _run_retrieval(self, question: Question, k: int | None, config: RunnableConfig) -> Retrieved:
-        arguments = self._retrieve_arguments() | {"on_stage": Spans(config).on_stage}
-        return retrieve(question, self._config_with_limit(k), **arguments)
+        return retrieve(question, **self.search_arguments(k), on_stage=Spans(config).on_stage)
 
     async def _arun_retrieval(self, question: Question, k: int | None, config: RunnableConfig) -> Retrieved:
-        arguments = self._retrieve_arguments() | {"on_stage": Spans(config).aon_stage}
-        return await aretrieve(question, self._config_with_limit(k), **arguments)
+        return await aretrieve(question, **self.search_arguments(k), on_stage=Spans(config).aon_stage)
 
     def _retrieve_arguments(self) -> dict[str, Any]:
         search = partial(search_channel, keys=self.assembler.assembly_settings.keys)
@@ -255,7 +246,7 @@ class ContextRetriever(BaseRetriever):
             ConfigError: there is a filter, and the assembler's own store can't apply it.
         """
         store: Any = self.assembler.store
-        if store is None and (hasattr(self.index, "fetch") or hasattr(self.index, "afetch")):
+        if store is None and has_chunks(self.index):
             store = self.index
         if store is not None and condition is not None:
             if not hasattr(store, "with_filter"):

@@ -26,7 +26,7 @@ from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime.answer import IndexEvidence
+from ctxassembly.runtime.evidence import has_chunks
 from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_channel, to_question
 from ctxassembly.user_warnings import WarnOnce
 from llamaindex_ctxassembly.convert.models import as_embeddings, as_reranker
@@ -198,11 +198,9 @@ class ContextRetriever(BaseRetriever):
         """The postprocessor, without filters of the retriever and of a call."""
         return self._base_postprocessor
 
-    def evidence_source(self) -> IndexEvidence:
-        """Return the evidence for an answer chain."""
-        arguments = {name: value for name, value in self._retrieve_arguments.items() if name != "index"}
-        arguments["on_stage"] = on_stage()
-        return IndexEvidence(self._index, self._config, self._base_postprocessor.config, extra_arguments=arguments)
+    def search_arguments(self, similarity_top_k: int | None = None) -> dict[str, Any]:
+        """Return the arguments of `retrieve`, but query and `on_stage`."""
+        return {"config": _config_with_limit(self._config, similarity_top_k), **self._retrieve_arguments}
 
     def _build_question(self, query: str | Question, filters: Any) -> Question:
         """Return the question of a call, with all filters that apply."""
@@ -210,12 +208,10 @@ class ContextRetriever(BaseRetriever):
         return replace(question, filter=_combine_filters(_combine_filters(self._filters, question.filter), filters))
 
     def _run_retrieval(self, question: Question, similarity_top_k: int | None) -> Retrieved:
-        config = _config_with_limit(self._config, similarity_top_k)
-        return retrieve(question, config, **self._retrieve_arguments, on_stage=on_stage())
+        return retrieve(question, **self.search_arguments(similarity_top_k), on_stage=on_stage())
 
     async def _arun_retrieval(self, question: Question, similarity_top_k: int | None) -> Retrieved:
-        config = _config_with_limit(self._config, similarity_top_k)
-        return await aretrieve(question, config, **self._retrieve_arguments, on_stage=on_stage())
+        return await aretrieve(question, **self.search_arguments(similarity_top_k), on_stage=on_stage())
 
     def filtered_postprocessor(self, filters: Any) -> ContextAssemblyPostprocessor:
         """Return the postprocessor whose neighbors must pass the filters of a call."""
@@ -239,7 +235,7 @@ def _with_index_store(
     postprocessor: ContextAssemblyPostprocessor, index: Any, filters: Any
 ) -> ContextAssemblyPostprocessor:
     """Return `postprocessor` with the index as its store of neighbors, if it has none, filtered by `filters`."""
-    if postprocessor.has_store or not (hasattr(index, "fetch") or hasattr(index, "afetch")):
+    if postprocessor.has_store or not has_chunks(index):
         return postprocessor.with_filter(filters)
     if is_filter(filters) and hasattr(index, "with_filter"):  # in whatever form the index takes
         return postprocessor.with_store(index.with_filter(filters))

@@ -16,11 +16,11 @@ _INTERNAL = frozenset(
         *("aassemble_as", "aassemble_context", "arguments", "assemble_as", "assemble_context", "call_filter"),
         *(
             "call_filters",
-            "evidence_source",
             "filtered_assembler",
             "limited_to",
             "filtered_postprocessor",
             "neighbor_store",
+            "search_arguments",
             "settings",
         ),
         *("share_warnings_with", "start_run", "turn", "aturn"),

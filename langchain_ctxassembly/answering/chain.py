@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial, reduce
 from operator import add
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import Document
@@ -27,11 +27,9 @@ from typing_extensions import NotRequired, TypedDict, override
 
 from ctxassembly.answering.answer import Answer
 from ctxassembly.answering.cache import CacheScope
-from ctxassembly.answering.requests import AnswerCall, Assemble, Exchange, SearchAll
-from ctxassembly.assembly.selection.supplement import resolve_supplement
+from ctxassembly.answering.requests import AnswerCall, Exchange, SearchAll
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.answering import AnswerConfig
-from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sources import MESSAGE_KEY
 from ctxassembly.data.retrieval import QueryUnderstanding
@@ -44,14 +42,13 @@ from ctxassembly.integrations.metadata import (
     to_exchanges,
 )
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.runtime import answer_run
 from ctxassembly.runtime.answer import aunderstand, understand
-from ctxassembly.runtime.answer_run import check_answer_config, check_cache
+from ctxassembly.runtime.answer_run import AnswerRun, ChainParts, check_answer_config, check_cache
 from ctxassembly.runtime.driver import Port
 from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.answering.chat_model import AnswerModels, check_model, question_in
-from langchain_ctxassembly.answering.evidence import RetrieverEvidence, evidence_of
-from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs, read_conversation
+from langchain_ctxassembly.answering.evidence import Source, evidence_of, source_of
+from langchain_ctxassembly.assembler import ContextAssembler, read_conversation
 from langchain_ctxassembly.convert.documents import document_of, documents_from
 from langchain_ctxassembly.convert.models import as_cache
 from langchain_ctxassembly.search import ambient_config
@@ -87,9 +84,6 @@ class AnswerOutput(TypedDict):
     message: AIMessage
 
 
-ChainParts: TypeAlias = answer_run.ChainParts[AnswerModels, RetrieverEvidence]
-
-
 def messages_of(history: Any) -> list[BaseMessage]:
     """Return the messages of a `chat_history`, in any form that LangChain takes; None is an empty history.
 
@@ -111,61 +105,56 @@ def exchanges_of(messages: list[BaseMessage]) -> tuple[Exchange, ...]:
     )
 
 
-class AnswerRun(answer_run.AnswerRun):
-    """One call of `answer_chain`."""
+def start_run(
+    parts: ChainParts, source: Source, inputs: Any, config: RunnableConfig, *, is_streamed: bool
+) -> AnswerRun:
+    """Return one call of a chain, whose steps are runs below that of `config`."""
+    question, messages = question_in(inputs), messages_of(inputs.get("chat_history"))
+    given, own = read_conversation(inputs.get("conversation")), source.assembler.conversation or Conversation()
+    call = AnswerCall(
+        question,
+        exchanges_of(messages),
+        inputs.get("mode") or "normal",
+        inputs.get("filter"),
+        is_streamed=is_streamed,
+        conversation=given or own.join(Conversation.from_messages(messages)),
+        background="\n\n".join(str(one.text) for one in messages if isinstance(one, SystemMessage)),
+    )
+    with ambient_config(config):
+        parts = replace(parts, model=replace(parts.model, config=config))
+        return AnswerRun(parts, evidence_of(source, config), call, partial(_ports_within, config), config)
 
-    def __init__(self, parts: ChainParts, inputs: Any, config: RunnableConfig, *, is_streamed: bool) -> None:
-        question, messages = question_in(inputs), messages_of(inputs.get("chat_history"))
-        mode, condition = inputs.get("mode") or "normal", inputs.get("filter")
-        own = parts.evidence.assembler.conversation or Conversation()
-        given = read_conversation(inputs.get("conversation")) or own.join(Conversation.from_messages(messages))
-        self._evidence, self._run_config = parts.evidence, config
-        call = AnswerCall(
-            question,
-            exchanges_of(messages),
-            mode,
-            condition,
-            is_streamed=is_streamed,
-            conversation=given,
-            background="\n\n".join(str(one.text) for one in messages if isinstance(one, SystemMessage)),
-        )
-        with ambient_config(config):
-            super().__init__(replace(parts, model=replace(parts.model, config=config)), call, config)
 
-    @override
-    def ports(self) -> dict[type, Port]:
-        ports = {kind: _within(self._run_config, port) for kind, port in super().ports().items()}
-        search = super().ports()[SearchAll]
-        ports[SearchAll] = Port(partial(self._search, search), partial(self._asearch, search))
-        ports[Assemble] = Port(self._assemble, self._aassemble)
-        return ports
+def output_of(answer: Answer) -> dict[str, Any]:
+    """Return the output of the chain, but for the text of the answer, which its pieces have given."""
+    payload = ContextPayload(answer.context) if answer.context else None
+    message = AIMessage(answer.text, additional_kwargs={MESSAGE_KEY: answer_payload(answer)})
+    return {
+        "input": answer.question,
+        "context": documents_from(payload) if payload else [],
+        "documents": [document_of(hit) for hit in answer.hits],
+        **answer_metadata(answer, payload),
+        "result": answer,
+        "message": message,
+    }
 
-    def _assemble(self, request: Assemble) -> Context:
-        return self._assembling_runnable(request).invoke(self._assembler_inputs(request), self._run_config)
 
-    async def _aassemble(self, request: Assemble) -> Context:
-        return await self._assembling_runnable(request).ainvoke(self._assembler_inputs(request), self._run_config)
+def _ports_within(config: RunnableConfig, ports: dict[type, Port]) -> dict[type, Port]:
+    """Return `ports`, called in the run of `config`; all searches of a question are one run below it."""
+    return {
+        **{kind: _within(config, port) for kind, port in ports.items()},
+        SearchAll: _traced(config, ports[SearchAll]),
+    }
 
-    def output(self, answer: Answer) -> dict[str, Any]:
-        """Return the output of the chain without the text of the answer, which its pieces have given."""
-        payload = ContextPayload(answer.context) if answer.context else None
-        message = AIMessage(answer.text, additional_kwargs={MESSAGE_KEY: answer_payload(answer)})
-        return {
-            "input": self.call.question,
-            "context": documents_from(payload) if payload else [],
-            "documents": [document_of(hit) for hit in answer.hits],
-            **answer_metadata(answer, payload),
-            "result": answer,
-            "message": message,
-        }
 
-    def _search(self, search: Port, request: SearchAll) -> Sequence[Retrieved | Exception]:
-        """Return the results of all searches of a question, in one run."""
-        manager = get_callback_manager_for_config(self._run_config)
-        run = manager.on_retriever_start(None, _query(request), name="retrieve")
+def _traced(config: RunnableConfig, port: Port) -> Port:
+    """Return the port of `SearchAll`, each call in a run of its own."""
+
+    def search(request: SearchAll) -> Sequence[Retrieved | Exception]:
+        run = get_callback_manager_for_config(config).on_retriever_start(None, _query(request), name="retrieve")
         try:
-            with ambient_config(patch_config(self._run_config, callbacks=run.get_child())):
-                replies: Sequence[Retrieved | Exception] = search.call(request)
+            with ambient_config(patch_config(config, callbacks=run.get_child())):
+                replies: Sequence[Retrieved | Exception] = port.call(request)
         except BaseException as error:
             run.on_retriever_error(error)
             raise
@@ -173,13 +162,12 @@ class AnswerRun(answer_run.AnswerRun):
         run.on_retriever_error(failure) if failure else run.on_retriever_end(found)
         return replies
 
-    async def _asearch(self, search: Port, request: SearchAll) -> Sequence[Retrieved | Exception]:
-        """Async version of `_search`."""
-        manager = get_async_callback_manager_for_config(self._run_config)
+    async def asearch(request: SearchAll) -> Sequence[Retrieved | Exception]:
+        manager = get_async_callback_manager_for_config(config)
         run = await manager.on_retriever_start(None, _query(request), name="retrieve")
         try:
-            with ambient_config(patch_config(self._run_config, callbacks=run.get_child())):
-                replies: Sequence[Retrieved | Exception] = await search.acall(request)
+            with ambient_config(patch_config(config, callbacks=run.get_child())):
+                replies: Sequence[Retrieved | Exception] = await port.acall(request)
         except BaseException as error:
             await run.on_retriever_error(error)
             raise
@@ -187,17 +175,7 @@ class AnswerRun(answer_run.AnswerRun):
         await (run.on_retriever_error(failure) if failure else run.on_retriever_end(found))
         return replies
 
-    def _assembling_runnable(self, request: Assemble) -> RunnableLambda[Any, Context]:
-        assembler = self._evidence.assembler_for(request.filter)
-        config = request.limit_config(assembler.config)
-        if config is not assembler.config:
-            assembler = assembler.model_copy(update={"config": config})
-        return RunnableLambda(assembler.assemble_context, assembler.aassemble_context, name="assemble")
-
-    def _assembler_inputs(self, request: Assemble) -> Mapping[str, Any]:
-        own = resolve_supplement(request.query, self._evidence.supplement)
-        supplement = request.supplement if own is None else own
-        return assembler_inputs(request.hits, request.query, supplement, request.conversation)
+    return Port(search, asearch)
 
 
 def _within(config: RunnableConfig, port: Port) -> Port:
@@ -232,8 +210,8 @@ class AnswerRunnable(RunnableGenerator[AnswerInput, AnswerOutput]):
 
     InputType, OutputType = AnswerInput, AnswerOutput
 
-    def __init__(self, parts: ChainParts) -> None:
-        self._parts = parts
+    def __init__(self, parts: ChainParts, source: Source) -> None:
+        self._start_run = partial(start_run, parts, source)
         super().__init__(cast(Any, self._stream_answer), cast(Any, self._astream_answer), name="answer_chain")
 
     @override
@@ -263,10 +241,10 @@ class AnswerRunnable(RunnableGenerator[AnswerInput, AnswerOutput]):
                 yield piece
 
     def _iter_pieces(self, inputs: Any, config: RunnableConfig, *, is_streamed: bool) -> Iterator[AddableDict]:
-        run = AnswerRun(self._parts, inputs, config, is_streamed=is_streamed)
+        run = self._start_run(inputs, config, is_streamed=is_streamed)
         for event in run.events():
             if isinstance(event, Answer):
-                output = run.output(event)
+                output = output_of(event)
                 if has_listeners(config):
                     dispatch_custom_event(EVENT, output["trace"], config=config)
                 yield AddableDict(output)
@@ -276,11 +254,11 @@ class AnswerRunnable(RunnableGenerator[AnswerInput, AnswerOutput]):
     async def _aiter_pieces(
         self, inputs: Any, config: RunnableConfig, *, is_streamed: bool
     ) -> AsyncGenerator[AddableDict, None]:
-        run = AnswerRun(self._parts, inputs, config, is_streamed=is_streamed)
+        run = self._start_run(inputs, config, is_streamed=is_streamed)
         async with aclosing(run.aevents()) as events:
             async for event in events:
                 if isinstance(event, Answer):
-                    output = await run_in_worker(partial(run.output, event))
+                    output = await run_in_worker(partial(output_of, event))
                     if has_listeners(config):
                         await adispatch_custom_event(EVENT, output["trace"], config=config)
                     yield AddableDict(output)
@@ -363,10 +341,10 @@ def answer_chain(
         check_model(name, model)
     for mode in models or {}:
         config.mode(mode)
-    evidence, answer_cache = evidence_of(retriever, assembler), as_cache(cache)
+    source, answer_cache = source_of(retriever, assembler), as_cache(cache)
     check_cache(answer_cache, cache_scope)
     chain_models = AnswerModels(llm, models or {}, structured, {})
-    return AnswerRunnable(ChainParts(chain_models, evidence, config, answer_cache, cache_scope))
+    return AnswerRunnable(ChainParts(chain_models, config, answer_cache, cache_scope), source)
 
 
 def understanding_chain(

@@ -6,192 +6,46 @@ A `ContextRetriever` brings its assembler along; any other retriever gets one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from inspect import signature
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import ensure_config
 
 from ctxassembly.answering.cache import name_of
-from ctxassembly.answering.requests import Search
-from ctxassembly.assembly.selection.supplement import SupplementInput
-from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.answering.requests import Assemble, Search
+from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
+from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import combine_filters, is_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.metadata import retriever_result
 from ctxassembly.retrieved import Retrieved
-from langchain_ctxassembly.assembler import ContextAssembler
+from ctxassembly.runtime.driver import Port
+from ctxassembly.runtime.evidence import Evidence, asearch_index, filters_of, search_index
+from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.documents import document_of, read_documents
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
 from langchain_ctxassembly.search import DIRECT_RETRIEVERS, search_filter, with_call_filter
+from langchain_ctxassembly.spans import Spans
 from langchain_ctxassembly.stores.filters import and_filters, predicate
 
 DEFAULT_K = 4
 """The number of documents that vector stores find by default."""
 
 
-@dataclass(frozen=True)
-class ContextRetrieverEvidence:
-    """A `ContextRetriever`, which takes modes, filters, intents and boosts."""
+class Source(NamedTuple):
+    """A retriever, with the assembler and the supplement for what it finds."""
 
-    retriever: ContextRetriever
-
-    @property
-    def assembler(self) -> ContextAssembler:
-        """The assembler as it was set up."""
-        return self.retriever.assembler
-
-    @property
-    def assembly(self) -> AssemblyConfig:
-        """The settings of the assembly."""
-        return self.assembler.assembly_settings
-
-    @property
-    def transform_fetched(self) -> Any:
-        """The function that chunks from a store have to pass."""
-        return self.assembler.transform_fetched
-
-    @property
-    def supplement(self) -> SupplementInput:
-        """Text that is in no chunk."""
-        return self.retriever.supplement
-
-    def call_filter(self, condition: Any) -> Any:
-        """Return the filter of a call: the retriever's own and `condition`."""
-        return self.retriever.call_filter(condition)
-
-    def search(self, request: Search) -> Retrieved:
-        """Return the hits of one search, in a run below the current one."""
-        return self.retriever.evidence_source().search(request)
-
-    async def asearch(self, request: Search) -> Retrieved:
-        """Async version of `search`."""
-        return await self.retriever.evidence_source(is_async=True).asearch(request)
-
-    def assembler_for(self, condition: Any) -> ContextAssembler:
-        """Return the assembler for a call with the filter `condition`, which neighbors must pass."""
-        return self.retriever.filtered_assembler(condition)
-
-    def store(self, condition: Any) -> Any:
-        """Return the store of neighbors for a call with the filter `condition`; None if there is none."""
-        return self.assembler_for(condition).neighbor_store()
-
-    @property
-    def reads_whole_store(self) -> bool:
-        """True if the search reads its index alone, and neighbors come from there."""
-        return self.assembler.store is None and self.retriever.evidence_source().reads_whole_store
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """All that its evidence depends on, but the call and the index."""
-        return self.retriever.settings
-
-    @property
-    def filters(self) -> tuple[Any, ...]:
-        """The filters that apply to every call, besides the retriever's own."""
-        return self.assembler.filter, getattr(self.retriever.index, "filters", None)
-
-
-@dataclass(frozen=True)
-class GenericRetrieverEvidence:
-    """Any other retriever. It takes a query, and `k` and a filter if it is a vector store's retriever.
-
-    A `k` is only passed to a retriever whose own number is known, so that no mode finds less than it does by itself.
-    Rerankers, similarity thresholds, boosts and keyword search are up to the retriever.
-    """
-
-    retriever: Runnable[str, list[Document]]
+    retriever: Any
     assembler: ContextAssembler
     supplement: SupplementInput = None
 
-    @property
-    def assembly(self) -> AssemblyConfig:
-        """The settings of the assembly."""
-        return self.assembler.assembly_settings
 
-    @property
-    def transform_fetched(self) -> Any:
-        """The function that chunks from a store have to pass."""
-        return self.assembler.transform_fetched
-
-    def call_filter(self, condition: Any) -> Any:
-        """Return the filter of a call. The search applies the retriever's own filter in addition.
-
-        Raises:
-            InputError: the search would not apply a filter.
-        """
-        return with_call_filter(self.retriever, condition).get("filter")
-
-    def search(self, request: Search) -> Retrieved:
-        """Return the hits of one search, in a run below the current one."""
-        query, arguments = request.question.effective_query, self._search_arguments(request)
-        return self._to_retrieved(request, self.retriever.invoke(query, ensure_config(), **arguments))
-
-    async def asearch(self, request: Search) -> Retrieved:
-        """Async version of `search`."""
-        query, arguments = request.question.effective_query, self._search_arguments(request)
-        return self._to_retrieved(request, await self.retriever.ainvoke(query, ensure_config(), **arguments))
-
-    def assembler_for(self, condition: Any) -> ContextAssembler:
-        """Return the assembler for a call with the filter `condition`; neighbors must pass it and the search's own."""
-        return self.assembler.limited_to(search_filter(self.retriever, self._filter_arguments(condition)))
-
-    def store(self, condition: Any) -> Any:
-        """Return the store of neighbors for a call with the filter `condition`; None if there is none."""
-        return self.assembler_for(condition).neighbor_store()
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """All that its evidence depends on, but the call and the vector store."""
-        search: dict[str, Any] = {"retriever": name_of(self.retriever), "supplement": self.supplement}
-        if isinstance(self.retriever, DIRECT_RETRIEVERS):
-            search |= {"type": self.retriever.search_type, "arguments": self.retriever.search_kwargs}
-        return {**search, "assembler": self.assembler.settings}
-
-    @property
-    def filters(self) -> tuple[Any, ...]:
-        """The filters that apply to every call."""
-        search = search_filter(self.retriever)
-        return self.assembler.filter, search.condition if search else None
-
-    def _search_arguments(self, request: Search) -> dict[str, Any]:
-        own, wanted = _own_limit(self.retriever), request.mode.limit
-        limit = {} if own is None or wanted is None else {"k": max(own, wanted)}
-        return {**limit, **self._filter_arguments(request.question.filter)}
-
-    def _filter_arguments(self, condition: Any) -> Mapping[str, Any]:
-        """Return the search arguments that apply the filter of a call, in addition to the retriever's own.
-
-        Raises:
-            InputError: the search would not apply a filter.
-        """
-        arguments, own = with_call_filter(self.retriever, condition), search_filter(self.retriever)
-        if not arguments or own is None:
-            return arguments
-        allowed = "without a filter of its own, where a call has another one"
-        combined = combine_filters(own.condition, condition, "retriever", allowed, and_filters, own.condition)
-        return {"filter": combined}
-
-    def _to_retrieved(self, request: Search, found: list[Document]) -> Retrieved:
-        keys = self.assembler.assembly_settings.keys
-        found_hits, supplement = read_documents(found, keys)
-        hits, facts = tuple(found_hits), () if supplement is None else (supplement,)
-        try:
-            hits, notes = _apply_assembler_filter(self.assembler, hits), []
-        except ConfigError:  # the filter is in a language that only the search understands
-            notes = ["assembler.filter: only the search can apply it"]
-        return retriever_result(request, hits, self.retriever, notes, facts)
-
-
-RetrieverEvidence: TypeAlias = ContextRetrieverEvidence | GenericRetrieverEvidence
-
-
-def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> RetrieverEvidence:
+def source_of(retriever: Any, assembler: ContextAssembler | None) -> Source:
     """Return `retriever` with its assembler.
 
     Raises:
@@ -205,24 +59,144 @@ def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> Retriever
     if isinstance(retriever, (ContextRetriever, ContextAssemblyRetriever)) and assembler is not None:
         raise ConfigError("assembler", f"None with a {type(retriever).__name__}, which has one", assembler)
     if isinstance(retriever, ContextRetriever):
-        return ContextRetrieverEvidence(retriever)
+        return Source(retriever, retriever.assembler, retriever.supplement)
     if isinstance(retriever, ContextAssemblyRetriever):
         if retriever.k is not None:
             raise ConfigError("retriever.k", "None in an answer chain, whose modes set how much is kept", retriever.k)
-        return GenericRetrieverEvidence(retriever.retriever, retriever.assembler, retriever.supplement)
+        return Source(retriever.retriever, retriever.assembler, retriever.supplement)
     if not isinstance(retriever, Runnable):
         raise ConfigError("retriever", "a retriever, or another Runnable from a query to documents", retriever)
-    return GenericRetrieverEvidence(retriever, assembler or ContextAssembler())
+    return Source(retriever, assembler or ContextAssembler())
+
+
+def evidence_of(source: Source, config: RunnableConfig) -> Evidence:
+    """Return what searches and assembles for a call in the run of `config`."""
+    if isinstance(source.retriever, ContextRetriever):
+        return _context_retriever_evidence(source, source.retriever, config)
+    return _retriever_evidence(source, config)
+
+
+def _context_retriever_evidence(source: Source, retriever: ContextRetriever, config: RunnableConfig) -> Evidence:
+    """Return the evidence of a `ContextRetriever`, which takes modes, filters, intents and boosts."""
+
+    def search(request: Search) -> Retrieved:
+        return search_index(request, **retriever.search_arguments(), on_stage=Spans(ensure_config()).on_stage)
+
+    async def asearch(request: Search) -> Retrieved:
+        return await asearch_index(request, **retriever.search_arguments(), on_stage=Spans(ensure_config()).aon_stage)
+
+    return Evidence(
+        Port(search, asearch),
+        _assembly_port(source, retriever.filtered_assembler, config),
+        lambda condition: retriever.filtered_assembler(condition).neighbor_store(),
+        source.assembler.assembly_settings,
+        lambda: (retriever.settings, (source.assembler.filter, filters_of(retriever.index))),
+        retriever.call_filter,
+        source.assembler.transform_fetched,
+        reads_whole_store=source.assembler.store is None and not retriever.channels,
+    )
+
+
+def _retriever_evidence(source: Source, config: RunnableConfig) -> Evidence:
+    """Return the evidence of any other retriever: it takes a query, and a vector store's also `k` and a filter.
+
+    A `k` is only passed to a retriever whose own number is known, so that no mode finds less than it does by itself.
+    Rerankers, similarity thresholds, boosts and keyword search are up to the retriever.
+    """
+    retriever, assembler, supplement = source
+
+    def search(request: Search) -> Retrieved:
+        query, arguments = request.question.effective_query, _search_arguments(retriever, request)
+        return _to_retrieved(source, request, retriever.invoke(query, ensure_config(), **arguments))
+
+    async def asearch(request: Search) -> Retrieved:
+        query, arguments = request.question.effective_query, _search_arguments(retriever, request)
+        return _to_retrieved(source, request, await retriever.ainvoke(query, ensure_config(), **arguments))
+
+    def assembler_for(condition: Any) -> ContextAssembler:
+        return assembler.limited_to(search_filter(retriever, _filter_arguments(retriever, condition)))
+
+    def depends_on() -> tuple[Mapping[str, Any], tuple[Any, ...]]:
+        settings = {"retriever": name_of(retriever), "supplement": supplement, "assembler": assembler.settings}
+        if isinstance(retriever, DIRECT_RETRIEVERS):
+            settings |= {"type": retriever.search_type, "arguments": retriever.search_kwargs}
+        own = search_filter(retriever)
+        return settings, (assembler.filter, own.condition if own else None)
+
+    return Evidence(
+        Port(search, asearch),
+        _assembly_port(source, assembler_for, config),
+        lambda condition: assembler_for(condition).neighbor_store(),
+        assembler.assembly_settings,
+        depends_on,
+        lambda condition: with_call_filter(retriever, condition).get("filter"),
+        assembler.transform_fetched,
+    )
+
+
+def _assembly_port(
+    source: Source, assembler_for: Callable[[Any], ContextAssembler], run_config: RunnableConfig
+) -> Port:
+    """Return the port that assembles, in a run below that of `run_config`.
+
+    `assembler_for` returns the assembler whose neighbors must pass the filter of a call, and those of the search.
+    """
+
+    def prepare(request: Assemble) -> tuple[RunnableLambda[Any, Context], Mapping[str, Any]]:
+        assembler = assembler_for(request.filter)
+        config = request.limit_config(assembler.config)
+        if config is not assembler.config:
+            assembler = assembler.model_copy(update={"config": config})
+        runnable = RunnableLambda(assembler.assemble_context, assembler.aassemble_context, name="assemble")
+        own = resolve_supplement(request.query, source.supplement)
+        supplement = request.supplement if own is None else own
+        return runnable, assembler_inputs(request.hits, request.query, supplement, request.conversation)
+
+    def assemble(request: Assemble) -> Context:
+        runnable, inputs = prepare(request)
+        return runnable.invoke(inputs, run_config)
+
+    async def aassemble(request: Assemble) -> Context:
+        runnable, inputs = prepare(request)
+        return await runnable.ainvoke(inputs, run_config)
+
+    return Port(assemble, aassemble)
+
+
+def _search_arguments(retriever: Any, request: Search) -> dict[str, Any]:
+    own, wanted = _own_limit(retriever), request.mode.limit
+    limit = {} if own is None or wanted is None else {"k": max(own, wanted)}
+    return {**limit, **_filter_arguments(retriever, request.question.filter)}
+
+
+def _filter_arguments(retriever: Any, condition: Any) -> Mapping[str, Any]:
+    """Return the search arguments that apply the filter of a call, in addition to the retriever's own.
+
+    Raises:
+        InputError: the search would not apply a filter.
+    """
+    arguments, own = with_call_filter(retriever, condition), search_filter(retriever)
+    if not arguments or own is None:
+        return arguments
+    allowed = "without a filter of its own, where a call has another one"
+    return {"filter": combine_filters(own.condition, condition, "retriever", allowed, and_filters, own.condition)}
+
+
+def _to_retrieved(source: Source, request: Search, found: list[Document]) -> Retrieved:
+    found_hits, supplement = read_documents(found, source.assembler.assembly_settings.keys)
+    hits, facts = tuple(found_hits), () if supplement is None else (supplement,)
+    try:
+        hits, notes = _apply_assembler_filter(source.assembler, hits), []
+    except ConfigError:  # the filter is in a language that only the search understands
+        notes = ["assembler.filter: only the search can apply it"]
+    return retriever_result(request, hits, source.retriever, notes, facts)
 
 
 def _apply_assembler_filter(assembler: ContextAssembler, cited: tuple[Hit, ...]) -> tuple[Hit, ...]:
     """Return the hits of `cited` that pass the assembler's own filter, in the form of its store."""
     if not is_filter(assembler.filter):
         return cited
-    return _filter_hits(cited, predicate(getattr(assembler.store, "vectorstore", None), assembler.filter))
-
-
-def _filter_hits(cited: tuple[Hit, ...], accepts: Callable[[Document], bool]) -> tuple[Hit, ...]:
+    accepts = predicate(getattr(assembler.store, "vectorstore", None), assembler.filter)
     return tuple(hit for hit in cited if accepts(document_of(hit)))
 
 

@@ -17,7 +17,7 @@ from ctxassembly.conversations.conversation import Conversation, given_conversat
 from ctxassembly.conversations.labels import Labels
 from llamaindex_ctxassembly.answering.query_engine import AnswerQueryEngine
 from llamaindex_ctxassembly.answering.run import (
-    AnswerRun,
+    EngineRun,
     apieces_of,
     conversation_of,
     pieces_of,
@@ -166,7 +166,7 @@ class AnswerChatEngine(BaseChatEngine):
 
     def _prepare_run(
         self, message: str, chat_history: list[ChatMessage] | None, *, is_streamed: bool = False
-    ) -> AnswerRun:
+    ) -> EngineRun:
         if chat_history is not None:
             self._memory.set(chat_history)
             self._given = Conversation(labels=Labels())
@@ -175,7 +175,7 @@ class AnswerChatEngine(BaseChatEngine):
 
     async def _aprepare_run(
         self, message: str, chat_history: list[ChatMessage] | None, *, is_streamed: bool = False
-    ) -> AnswerRun:
+    ) -> EngineRun:
         if chat_history is not None:
             await self._memory.aset(chat_history)
             self._given = Conversation(labels=Labels())
@@ -184,22 +184,22 @@ class AnswerChatEngine(BaseChatEngine):
 
     def _start_run(
         self, message: str, history: list[ChatMessage], messages: list[ChatMessage], *, is_streamed: bool
-    ) -> AnswerRun:
+    ) -> EngineRun:
         conversation = self._given.join(conversation_of(messages))
         return self._engine.start_run(
             message, history, self.mode, self._filters, conversation=conversation, is_streamed=is_streamed
         )
 
 
-def _exchange_messages(question: str, run: AnswerRun, answer: Answer) -> list[ChatMessage]:
+def _exchange_messages(question: str, run: EngineRun, answer: Answer) -> list[ChatMessage]:
     return [ChatMessage(content=question, role="user"), run.message(answer)]
 
 
-def _response(run: AnswerRun, answer: Answer) -> AgentChatResponse:
+def _response(run: EngineRun, answer: Answer) -> AgentChatResponse:
     return AgentChatResponse(answer.text, source_nodes=run.nodes, metadata=run.metadata)
 
 
-def _streaming_response(run: AnswerRun, **stream: Any) -> StreamingAgentChatResponse:
+def _streaming_response(run: EngineRun, **stream: Any) -> StreamingAgentChatResponse:
     # The response's own thread would write half an answer into the memory where a stream breaks.
     return StreamingAgentChatResponse(source_nodes=run.nodes, is_writing_to_memory=False, **stream)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from inspect import Parameter, signature
 from typing import Any
 
@@ -27,12 +28,11 @@ from ctxassembly.conversations.conversation import Conversation, given_conversat
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.runtime.answer import check_question
-from ctxassembly.runtime.answer_run import check_answer_config, check_cache
-from llamaindex_ctxassembly.answering.evidence import ContextRetrieverEvidence, evidence_of
+from ctxassembly.runtime.answer_run import ChainParts, check_answer_config, check_cache
+from llamaindex_ctxassembly.answering.evidence import evidence_of, filtered_postprocessor, postprocessor_of
 from llamaindex_ctxassembly.answering.llm import wrap_llm
 from llamaindex_ctxassembly.answering.run import (
-    AnswerRun,
-    ChainParts,
+    EngineRun,
     apieces_of,
     conversation_of,
     exchanges_of,
@@ -57,19 +57,19 @@ def parameters_of(index: Any, retriever: Any) -> set[str]:
     return {one.name for one in parameters if one.kind not in variadic} - {"self"} | {"vector_store_kwargs"}
 
 
-def response_of(run: AnswerRun, answer: Answer) -> Response:
+def response_of(run: EngineRun, answer: Answer) -> Response:
     """Return the response with an answer."""
     return Response(answer.text, run.nodes, run.metadata)
 
 
-def streaming_response(run: AnswerRun) -> StreamingResponse:
+def streaming_response(run: EngineRun) -> StreamingResponse:
     """Return the response that streams."""
     metadata: dict[str, Any] = {}
     pieces = pieces_of(run.events(), str, lambda _: metadata.update(run.metadata))
     return StreamingResponse(pieces, run.nodes, metadata)
 
 
-async def astreaming_response(run: AnswerRun) -> AsyncStreamingResponse:
+async def astreaming_response(run: EngineRun) -> AsyncStreamingResponse:
     """Async version of `streaming_response`."""
     metadata: dict[str, Any] = {}
 
@@ -151,13 +151,12 @@ class AnswerQueryEngine(BaseQueryEngine):
             check_kind(name, model, BaseLLM, "a LlamaIndex LLM")
         for one in (mode, *models):
             config.mode(one)
-        evidence = evidence_of(retriever, postprocessor)
+        self._retriever, self._assembly = retriever, postprocessor_of(retriever, postprocessor)
         check_cache(cache, cache_scope)
-        self._parts = ChainParts(wrap_llm(llm, models), evidence, config, cache, cache_scope)
+        self._parts = ChainParts(wrap_llm(llm, models), config, cache, cache_scope)
         self._mode, self._streaming = mode, streaming
-        self._retriever = retriever
-        has_own = isinstance(evidence, ContextRetrieverEvidence)  # which assembles by itself
-        self._postprocessor = None if has_own else evidence.filtered_postprocessor(None)
+        has_own = isinstance(retriever, ContextRetriever)  # which assembles by itself
+        self._postprocessor = None if has_own else filtered_postprocessor(retriever, self._assembly, None)
 
     @classmethod
     def from_args(
@@ -257,13 +256,13 @@ class AnswerQueryEngine(BaseQueryEngine):
         *,
         conversation: Conversation | None = None,
         is_streamed: bool = False,
-    ) -> AnswerRun:
+    ) -> EngineRun:
         """Start a run, also for a chat engine.
 
         Without a `conversation` it is the postprocessor's, with what `history` carries.
         """
         messages = messages_of(history)
-        own = self._parts.evidence.conversation or Conversation()
+        own: Conversation = self._assembly.conversation or Conversation()
         call = AnswerCall(
             check_question(question),
             exchanges_of(messages),
@@ -273,7 +272,7 @@ class AnswerQueryEngine(BaseQueryEngine):
             conversation=given_conversation(conversation) or own.join(conversation_of(messages)),
             background="\n\n".join(one.content or "" for one in messages if one.role == MessageRole.SYSTEM),
         )
-        return AnswerRun(self._parts, call)
+        return EngineRun(self._parts, partial(evidence_of, self._retriever, self._assembly), call)
 
     def _query(self, query_bundle: QueryBundle) -> Any:
         with self._event(query_bundle) as event:

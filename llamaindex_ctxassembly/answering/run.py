@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, closing
-from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.schema import NodeWithScore
 from llama_index_instrumentation import get_dispatcher
-from typing_extensions import override
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
 from ctxassembly.answering.requests import AnswerCall, AskModel, Assemble, Exchange, SearchAll
-from ctxassembly.concurrency import is_async, run_in_worker
-from ctxassembly.context import Context
+from ctxassembly.concurrency import run_in_worker
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sources import MESSAGE_KEY
 from ctxassembly.errors import InputError
@@ -27,17 +24,17 @@ from ctxassembly.integrations.metadata import (
     answer_payload,
     to_exchanges,
 )
-from ctxassembly.runtime import answer_run
+from ctxassembly.runtime.answer_run import AnswerRun, ChainParts
 from ctxassembly.runtime.driver import Port
+from ctxassembly.runtime.evidence import Evidence
 from ctxassembly.safe_repr import safe_repr
-from llamaindex_ctxassembly.answering.evidence import RetrieverEvidence
-from llamaindex_ctxassembly.answering.llm import SyncLLM
 from llamaindex_ctxassembly.convert.nodes import labeled_nodes
 from llamaindex_ctxassembly.events import QuestionAnsweredEvent, has_listeners
 from llamaindex_ctxassembly.postprocessor import AssembledNodes
 
 CHAT_ROLES = (MessageRole.USER, MessageRole.ASSISTANT)
-ChainParts: TypeAlias = answer_run.ChainParts[SyncLLM, RetrieverEvidence]
+Events = Generator[AnswerPiece | Answer, None, None]
+AsyncEvents = AsyncGenerator[AnswerPiece | Answer, None]
 
 dispatcher = get_dispatcher(__name__)
 
@@ -71,68 +68,59 @@ def exchanges_of(messages: Sequence[ChatMessage]) -> tuple[Exchange, ...]:
     )
 
 
-class AnswerRun(answer_run.AnswerRun):
+class EngineRun:
     """One question to an engine, and the nodes and the metadata of its response."""
 
-    def __init__(self, parts: ChainParts, call: AnswerCall) -> None:
-        """Prepare the run of `call`."""
-        self._evidence = replace(parts.evidence, question=call.question)
+    def __init__(
+        self,
+        parts: ChainParts,
+        evidence_for: Callable[[str, Callable[[AssembledNodes], None]], Evidence],
+        call: AnswerCall,
+    ) -> None:
+        """Prepare the run of `call`. `evidence_for` takes the question, and a function that keeps what is assembled."""
         self._assembled: list[AssembledNodes] = []
         self.nodes: list[NodeWithScore] = []
         """One node per label, once the model is asked, or once an answer is read from the cache."""
         self.metadata: dict[str, Any] = {}
         """The metadata of the response, once there is an answer."""
-        super().__init__(replace(parts, evidence=self._evidence), call)
+        self._run = AnswerRun(parts, evidence_for(call.question, self._keep_nodes), call, _in_spans)
 
-    @override
-    def events(self) -> Generator[AnswerPiece | Answer, None, None]:
-        with closing(super().events()) as events:
+    def events(self) -> Events:
+        """Yield the pieces of the answer, then the answer."""
+        with closing(self._run.events()) as events:
             for event in events:
                 if isinstance(event, Answer):
                     self._set_metadata(event)
                     self._emit_event(event)
                 yield event
 
-    @override
-    async def aevents(self) -> AsyncGenerator[AnswerPiece | Answer, None]:
-        async with aclosing(super().aevents()) as events:
+    async def aevents(self) -> AsyncEvents:
+        """Async version of `events`."""
+        async with aclosing(self._run.aevents()) as events:
             async for event in events:
                 if isinstance(event, Answer):
                     await run_in_worker(partial(self._set_metadata, event))
                     self._emit_event(event)
                 yield event
 
+    def answer(self) -> Answer:
+        """Return the answer."""
+        *_, answer = self.events()
+        return cast(Answer, answer)
+
+    async def aanswer(self) -> Answer:
+        """Async version of `answer`."""
+        *_, answer = [event async for event in self.aevents()]
+        return cast(Answer, answer)
+
     def message(self, answer: Answer) -> ChatMessage:
         """Return the message of `answer` for the history, with the chunks that it cites."""
         extra = {MESSAGE_KEY: answer_payload(answer)}
         return ChatMessage(content=answer.text, role=MessageRole.ASSISTANT, additional_kwargs=extra)
 
-    @override
-    def ports(self) -> dict[type, Port]:
-        ports = {**super().ports(), Assemble: Port(self._assemble, self._aassemble)}
-        steps: dict[type, Callable[[Any], str]] = {
-            AskModel: lambda request: request.purpose,
-            SearchAll: lambda _: "retrieve",
-            Assemble: lambda _: "assemble",
-        }
-        return ports | {kind: _in_span(name_of, ports[kind]) for kind, name_of in steps.items()}
-
-    def _assemble(self, request: Assemble) -> Context:
-        postprocessor = self._evidence.filtered_postprocessor(request.filter)
-        given = postprocessor.arguments(request.hits, request.query, request.supplement, request.conversation)
-        given["config"] = request.limit_config(given["config"])
-        return self._keep_nodes(postprocessor.assemble_as(AssembledNodes.build, given).emit_event())
-
-    async def _aassemble(self, request: Assemble) -> Context:
-        postprocessor = self._evidence.filtered_postprocessor(request.filter)
-        given = postprocessor.arguments(request.hits, request.query, request.supplement, request.conversation)
-        given["config"] = request.limit_config(given["config"])
-        return self._keep_nodes((await postprocessor.aassemble_as(AssembledNodes.build, given)).emit_event())
-
-    def _keep_nodes(self, assembled: AssembledNodes) -> Context:
+    def _keep_nodes(self, assembled: AssembledNodes) -> None:
         self._assembled.append(assembled)
         self.nodes[:] = assembled.nodes
-        return assembled.payload.context
 
     def _set_metadata(self, answer: Answer) -> None:
         """Set the metadata of the response, and its nodes: of the context that the answer is from."""
@@ -150,31 +138,39 @@ class AnswerRun(answer_run.AnswerRun):
             dispatcher.event(QuestionAnsweredEvent(question=answer.question, trace=self.metadata["trace"]))
 
 
-def in_span(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return `function`, sync or async, in a span called `name`. The span of a streamed answer covers its beginning."""
-
-    def step(request: Any) -> Any:
-        return function(request)
-
-    async def astep(request: Any) -> Any:
-        return await function(request)
-
-    traced = astep if is_async(function) else step
-    traced.__name__ = traced.__qualname__ = name
-    return cast(Callable[[Any], Any], dispatcher.span(traced))
+def _in_spans(ports: dict[type, Port]) -> dict[type, Port]:
+    """Return `ports` with a span around each step. The span of a streamed answer covers its beginning."""
+    steps: dict[type, Callable[[Any], str]] = {
+        AskModel: lambda request: request.purpose,
+        SearchAll: lambda _: "retrieve",
+        Assemble: lambda _: "assemble",
+    }
+    return ports | {kind: _in_span(name_of, ports[kind]) for kind, name_of in steps.items()}
 
 
 def _in_span(name_of: Callable[[Any], str], port: Port) -> Port:
     """Return `port` with each call in a span, which `name_of` names."""
 
+    def call(request: Any) -> Any:
+        def step(request: Any) -> Any:
+            return port.call(request)
+
+        return _traced(step, name_of(request))(request)
+
     async def acall(request: Any) -> Any:
-        return await in_span(name_of(request), port.acall)(request)
+        async def step(request: Any) -> Any:
+            return await port.acall(request)
 
-    return Port(lambda request: in_span(name_of(request), port.call)(request), acall)
+        return await _traced(step, name_of(request))(request)
+
+    return Port(call, acall)
 
 
-Events = Generator[AnswerPiece | Answer, None, None]
-AsyncEvents = AsyncGenerator[AnswerPiece | Answer, None]
+def _traced(step: Any, name: str) -> Any:
+    step.__name__ = step.__qualname__ = name
+    return dispatcher.span(step)
+
+
 Piece = TypeVar("Piece")
 
 

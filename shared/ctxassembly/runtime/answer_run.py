@@ -1,24 +1,17 @@
-"""One run of an answer chain, in the engine and in every adapter: the pipeline, driven by a model and evidence.
+"""One run of an answer chain, in the engine and in both adapters: the pipeline, driven by a model and evidence.
 
-A chain holds `ChainParts` and starts an `AnswerRun` for each call. An adapter's subclass adds what only its framework
-has: a span around each request, and the output in the framework's objects. The requests are answered by a model and by
-a source of evidence, which has `search` and `assemble`, sync or async, and the settings `assembly`. If it has
-`store(filter)`, the store of neighbors under the filter of a call, chunks that were cited before are asked for there,
-and pass its `transform_fetched`, as neighbors do; `reads_whole_store` is True if the search finds whatever is in that
-store, and has no filter of its own. If it has `call_filter(filter)`, that is the filter of a call and its own together.
-With a cache it has `settings`, too: all that its evidence depends on but the call, as dataclasses, plain data and
-functions; and in `filters` those that it applies in addition to the filter of the call.
+An adapter puts what only its framework has around the ports: a span or a run for each request.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
 from ctxassembly.answering.cache import CacheScope, ScopeCall, name_of, plain_settings, resolve_scope
@@ -36,24 +29,21 @@ from ctxassembly.answering.requests import (
     SearchAll,
     StoredChunks,
 )
-from ctxassembly.assembly.arguments import settings_of
 from ctxassembly.assembly.expansion.admit import admit_chunks
 from ctxassembly.concurrency import await_with_deadline, is_async, run_in_worker, submit, wait_with_deadline
 from ctxassembly.config.answering import AnswerConfig
-from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.requests import FetchChunks
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.runtime.assemble import assembly_ports
 from ctxassembly.runtime.driver import Port, adrive_stream, drive_stream
+from ctxassembly.runtime.evidence import Evidence
 from ctxassembly.safe_repr import safe_repr
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-M = TypeVar("M")
-E = TypeVar("E")
 SEARCH_SECONDS = 30.0
 """The timeout for all searches of a question together."""
 _END = object()
@@ -196,11 +186,10 @@ def _use_cache(cache: Any, request: CacheGet | CacheSet) -> str | None:
 
 
 @dataclass(frozen=True)
-class ChainParts(Generic[M, E]):
-    """The model, evidence, settings and cache of an answer chain, shared by all of its runs."""
+class ChainParts:
+    """The model, settings and cache of an answer chain, shared by all of its runs."""
 
-    model: M
-    evidence: E
+    model: Any
     config: AnswerConfig
     cache: AnswerCache | None = None
     cache_scope: CacheScope | None = None
@@ -209,50 +198,51 @@ class ChainParts(Generic[M, E]):
 class AnswerRun:
     """One call of an answer chain, with the ports that answer its requests."""
 
-    def __init__(self, parts: ChainParts[Any, Any], call: AnswerCall, framework_config: Any = None) -> None:
-        """Prepare the run of `call`, without its date and cache facts. A `cache_scope` may read `framework_config`.
+    def __init__(
+        self,
+        parts: ChainParts,
+        evidence: Evidence,
+        call: AnswerCall,
+        wrap: Callable[[dict[type, Port]], dict[type, Port]] = dict,
+        framework_config: Any = None,
+    ) -> None:
+        """Prepare the run of `call`, without its date and cache facts; `wrap` returns the ports with spans around them.
+
+        A `cache_scope` may read `framework_config`.
 
         Raises:
             InputError: the model is neither a function nor an object with `ask` or `aask`, JSON can't write the scope
                 of the call, or `cache_scope` raised an error.
         """
-        self._parts, self._model = parts, AskedModel(parts.model)
-        combine = getattr(parts.evidence, "call_filter", None)
+        self._model = AskedModel(parts.model)
         self.call = replace(
             call,
-            filter=combine(call.filter) if combine else call.filter,
+            filter=evidence.call_filter(call.filter) if evidence.call_filter else call.filter,
             today=today(),
-            cache_facts=_cache_facts(parts, call, framework_config),  # a scope gets the filter as it was given
-            assembly=settings_of(getattr(parts.evidence, "assembly", None) or AssemblyConfig()),
+            cache_facts=_cache_facts(parts, evidence, call, framework_config),  # a scope gets the filter as given
+            assembly=evidence.assembly,
             window_for=getattr(parts.model, "window_for", None),
         )
         self._flow = answer_flow(self.call, parts.config, time.perf_counter)
-
-    def ports(self) -> dict[type, Port]:
-        """Return the port for each type of request. An adapter puts its spans around them."""
-        source = self._parts.evidence
-        search, assemble = (Port.of(source, name, accepts_function=False) for name in ("search", "assemble"))
-        return {
-            **self._model.ports,
-            SearchAll: search.each(lambda request: request.searches, lambda _: SEARCH_SECONDS),
-            Assemble: assemble,
-            FetchCited: Port(partial(_fetch_cited, source), partial(_afetch_cited, source)),
-            Compute: Port(_compute, _acompute),
-            **dict.fromkeys((CacheGet, CacheSet), Port(partial(_use_cache, self._parts.cache))),
-        }
+        self._ports = wrap(
+            {
+                **self._model.ports,
+                SearchAll: evidence.search.each(lambda request: request.searches, lambda _: SEARCH_SECONDS),
+                Assemble: evidence.assemble,
+                FetchCited: Port(partial(_fetch_cited, evidence), partial(_afetch_cited, evidence)),
+                Compute: Port(_compute, _acompute),
+                **dict.fromkeys((CacheGet, CacheSet), Port(partial(_use_cache, parts.cache))),
+            }
+        )
 
     def events(self) -> Generator[AnswerPiece | Answer, None, None]:
         """Yield the pieces of the answer, then the answer."""
-        ports, source = self.ports(), type(self._parts.evidence).__name__
-        for kind, name in ((SearchAll, "search"), (Assemble, "assemble")):
-            if ports[kind].sync is None:
-                raise InputError(f"{source} has no {name}(request); what can only be awaited needs aanswer()")
         with self._model:
-            yield from drive_stream(self._flow, ports)
+            yield from drive_stream(self._flow, self._ports)
 
     async def aevents(self) -> AsyncGenerator[AnswerPiece | Answer, None]:
         """Async version of `events`."""
-        async with self._model, aclosing(adrive_stream(self._flow, self.ports())) as events:
+        async with self._model, aclosing(adrive_stream(self._flow, self._ports)) as events:
             async for event in events:
                 yield event
 
@@ -267,29 +257,24 @@ class AnswerRun:
         return cast(Answer, answer)
 
 
-def _fetch_cited(source: Any, request: FetchCited) -> StoredChunks | None:
-    """Return the chunks that the store of `source` has under the filter of the call; None if it has no store."""
-    if (store := _cited_store(source, request)) is None:
+def _fetch_cited(evidence: Evidence, request: FetchCited) -> StoredChunks | None:
+    """Return the chunks that the store has under the filter of the call; None if there is no store."""
+    if (store := evidence.store(request.filter)) is None:
         return None
-    fetch = assembly_ports(store, transform_fetched=getattr(source, "transform_fetched", None))[FetchChunks]
-    return _stored_chunks(source, store, fetch.call(request))
+    fetch = assembly_ports(store, transform_fetched=evidence.transform_fetched)[FetchChunks]
+    return _stored_chunks(evidence, store, fetch.call(request))
 
 
-async def _afetch_cited(source: Any, request: FetchCited) -> StoredChunks | None:
+async def _afetch_cited(evidence: Evidence, request: FetchCited) -> StoredChunks | None:
     """Async version of `_fetch_cited`."""
-    if (store := _cited_store(source, request)) is None:
+    if (store := evidence.store(request.filter)) is None:
         return None
-    transform = getattr(source, "transform_fetched", None)
-    fetch = assembly_ports(store, transform_fetched=transform, needs_sync=False)[FetchChunks]
-    return _stored_chunks(source, store, await fetch.acall(request))
+    fetch = assembly_ports(store, transform_fetched=evidence.transform_fetched, needs_sync=False)[FetchChunks]
+    return _stored_chunks(evidence, store, await fetch.acall(request))
 
 
-def _cited_store(source: Any, request: FetchCited) -> Any:
-    return source.store(request.filter) if hasattr(source, "store") else None
-
-
-def _stored_chunks(source: Any, store: Any, chunks: Iterable[Chunk]) -> StoredChunks:
-    may_be_read = getattr(store, "holds_filter", None) is True or getattr(source, "reads_whole_store", False)
+def _stored_chunks(evidence: Evidence, store: Any, chunks: Iterable[Chunk]) -> StoredChunks:
+    may_be_read = getattr(store, "holds_filter", None) is True or evidence.reads_whole_store
     usable, _, _ = admit_chunks(chunks)
     return StoredChunks(usable, may_be_read)
 
@@ -302,7 +287,9 @@ async def _acompute(request: Compute) -> Any:
     return await run_in_worker(request.function)
 
 
-def _cache_facts(parts: ChainParts[Any, Any], call: AnswerCall, framework_config: Any) -> dict[str, Any] | None:
+def _cache_facts(
+    parts: ChainParts, evidence: Evidence, call: AnswerCall, framework_config: Any
+) -> dict[str, Any] | None:
     """Return what the key of an answer has of the chain and of its scope; None if the cache isn't used.
 
     A cached answer keeps the labels it was given, so the cache is used only while the conversation has no labels.
@@ -313,9 +300,13 @@ def _cache_facts(parts: ChainParts[Any, Any], call: AnswerCall, framework_config
     scope = resolve_scope(parts.cache_scope, scope_call)
     if scope is None:
         return None
-    evidence = plain_settings(parts.evidence.settings)
-    filters = getattr(parts.evidence, "filters", ())
-    return {"scope": scope, "evidence": evidence, "filters": filters, "model": name_of(parts.model)}
+    settings, filters = evidence.depends_on()
+    return {
+        "scope": scope,
+        "evidence": plain_settings(settings),
+        "filters": filters,
+        "model": name_of(parts.model),
+    }
 
 
 def today() -> str:

@@ -22,6 +22,7 @@ from ctxassembly import (
     presets,
 )
 from ctxassembly.answering import AnswerConfig, Exchange, Intent
+from ctxassembly.runtime.driver import Port
 
 A = {"tenant": "a"}
 NOT_ENOUGH = {
@@ -37,34 +38,20 @@ REFUSE = AnswerConfig(
 )
 
 
-class Kept(dict):
-    """A cache of answers."""
-
-    set = dict.__setitem__
-
-
-class Unasked:
-    """A source that must not be asked."""
-
-    def search(self, request):
-        raise AssertionError(request)
-
-    assemble = search
-
-
 class Watched:
     """A source that keeps its requests."""
 
     def __init__(self, source):
         self.source, self.searches, self.assembled = source, [], []
+        self.evidence = replace(source, search=Port(self.search), assemble=Port(self.assemble))
 
     def search(self, request):
         self.searches.append(request)
-        return self.source.search(request)
+        return self.source.search.call(request)
 
     def assemble(self, request):
         self.assembled.append(request)
-        return self.source.assemble(request)
+        return self.source.assemble.call(request)
 
 
 class FailsFor(Watched):
@@ -81,7 +68,7 @@ class FailsFor(Watched):
 def watched(model, config=None, **given) -> tuple[AnswerChain, Watched]:
     made = chain(model, config, **given)
     source = Watched(made.source)
-    return replace(made, source=source), source
+    return replace(made, source=source.evidence), source
 
 
 def test_an_answer_comes_with_all_that_it_rests_on():
@@ -106,16 +93,13 @@ def test_an_answer_comes_with_all_that_it_rests_on():
 @pytest.mark.parametrize("label", ["out_of_scope_medical_advice", "vague_input"])
 def test_a_blocked_label_ends_at_once_with_its_own_answer(label):
     model = Scripted(understand={"intent": label, "confidence": 0.9})
-    answer = AnswerChain(model, Unasked(), REFUSE).answer("What do I have?")
+    asked, source = watched(model, REFUSE)
+    answer = asked.answer("What do I have?")
     assert answer.text == next(intent.answer for intent in REFUSE.intents if intent.label == label)
     assert answer.abstention_reason == f"intent: {label} ends the chain"
     assert model.prompts("answer") == []
     assert answer.exchange.cited == ()
-
-
-def test_a_source_that_names_no_settings_takes_no_cache():
-    with pytest.raises(InputError, match=r"Unasked has no settings.*leave out cache="):
-        AnswerChain(Scripted(), Unasked(), cache=Kept(), cache_scope="all")
+    assert source.searches == source.assembled == []
 
 
 def test_where_nothing_was_found_no_model_is_asked_and_the_published_sentence_stands():
@@ -150,7 +134,7 @@ def test_the_rules_are_in_the_language_of_the_question():
     """The published rule: rules and refusals are in the language of the answer."""
     model = Scripted("Am Morgen [1].", understand={"question": None, "sub_questions": PARTS})
     made = chain(model, AnswerConfig(style="strict", decompose="auto"))
-    made = replace(made, source=FailsFor(made.source, PARTS[1:]))
+    made = replace(made, source=FailsFor(made.source, PARTS[1:]).evidence)
     answer = made.answer("Wann wird das Ferritin gemessen?", filter=A)
     line = "Dazu konnte nichts nachgeschlagen werden: Which cardiologist works Mondays?"
     assert answer.text.endswith(line)
@@ -211,7 +195,7 @@ def test_each_sub_question_is_searched_and_its_chunks_name_it():
 def test_a_sub_question_that_failed_is_named_in_prompt_and_answer():
     model = Scripted("In the morning [1].", understand={"sub_questions": PARTS})
     made = chain(model, SPLIT)
-    made = replace(made, source=FailsFor(made.source, PARTS[1:]))
+    made = replace(made, source=FailsFor(made.source, PARTS[1:]).evidence)
     answer = made.answer("ferritin with the cardiologist", filter=A)
     line = "Nothing could be looked up for: Which cardiologist works Mondays?"
     assert answer.unanswered == (PARTS[1],)
@@ -223,7 +207,7 @@ def test_a_sub_question_that_failed_is_named_in_prompt_and_answer():
 def test_where_every_search_fails_there_is_one_error():
     made = chain(Scripted())
     with pytest.raises(StoreError, match="no search answered: ConnectionError: no route to host"):
-        replace(made, source=FailsFor(made.source, ["question"])).answer("Is parking free?")
+        replace(made, source=FailsFor(made.source, ["question"]).evidence).answer("Is parking free?")
 
 
 def test_a_fault_of_the_settings_is_raised_as_it_is():
