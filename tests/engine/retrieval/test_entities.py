@@ -332,8 +332,8 @@ def test_without_metadata_nothing_is_given_under_a_filter_and_a_note_says_so():
         assert ids(ask("doctors Neurologie", None, condition, taxonomy)) == ["taxonomy:c"]
     known = ask("doctors Neurologie", None, {"campus": "Zuid"}, taxonomy)
     assert known.chunks == ()
-    told = Taxonomy(*bare, statements={"doctor": "{name}: {department}"})
-    assert ask("Is neuroloog C er?", None, None, told).statements == ("neuroloog C: Neurologie",)
+    told = Taxonomy(*bare, statements={"doctor": "Dr. {name}."})
+    assert ask("Is neuroloog C er?", None, None, told).statements == ("Dr. neuroloog C.",)
     assert ask("Is neuroloog C er?", None, {"campus": "Zuid"}, told).statements == ()
     assert known.trace.notes == ("taxonomy: 1 of its nodes have no metadata to test the filter on, and are left out",)
 
