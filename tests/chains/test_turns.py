@@ -42,12 +42,16 @@ def ask(text: str = "In the morning [1].", **given: Any) -> tuple[AIMessage, lis
 
     retriever = ContextRetriever(INDEX, config=RetrievalConfig(strategy="keyword"))
     chain = answer_chain(RunnableLambda(model), retriever, AnswerConfig(rewrite="off"))
-    return chain.invoke({"input": QUESTION, **given})["message"], prompt
+    inputs: Any = {"input": QUESTION, **given}
+    return chain.invoke(inputs)["message"], prompt
 
 
 def answered(text: str = "In the morning [1].", conversation: Conversation | None = None) -> dict[str, Any]:
     """What the message of an answer carries, saved and restored."""
-    return json.loads(json.dumps(ask(text, conversation=conversation)[0].additional_kwargs["ctxassembly"]))
+    kept: dict[str, Any] = json.loads(
+        json.dumps(ask(text, conversation=conversation)[0].additional_kwargs["ctxassembly"])
+    )
+    return kept
 
 
 def test_messages_of_one_side_in_a_row_are_one() -> None:
