@@ -142,7 +142,6 @@ def test_a_model_that_is_asked_again_reads_the_same(tmp_path: Path) -> None:
     def fails(messages: list[BaseMessage]) -> AIMessage:
         raise ConnectionError("busy")
 
-    model = Scripted(calls("topic1", "topic2"), fails, AIMessage("It is [1]."))
     retry = ModelRetryMiddleware(max_retries=1, initial_delay=0.0, retry_on=(ConnectionError,))
     for middleware in ([retry, ContextMiddleware(tools=["search"])], [ContextMiddleware(tools=["search"]), retry]):
         model = Scripted(calls("topic1", "topic2"), fails, AIMessage("It is [1]."))

@@ -202,15 +202,6 @@ def test_a_supplement_of_a_tools_context_is_not_lost() -> None:
     assert context.text.count("SUPPLEMENTARY") == 1
 
 
-def test_a_retriever_tool_without_documents_says_what_to_write() -> None:
-    from langchain_core.tools import create_retriever_tool
-
-    plain = create_retriever_tool(retriever(), "search", "Searches.")
-    graph = agent(Scripted(calls("topic1"), AIMessage("Done.")), plain)
-    with pytest.warns(UserWarning, match=r"The tool 'search' isn't read.*content_and_artifact"):
-        graph.invoke(asked("?"))
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

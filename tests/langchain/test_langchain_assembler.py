@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from langchain_classic.retrievers import ContextualCompressionRetriever
 from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
@@ -323,14 +322,6 @@ async def test_the_filter_holds_for_the_neighbors_of_any_store(store: Any) -> No
         assert found.metadata["chunk_ids"] == ["A#4", "A#5"]
     (found,) = await ContextAssembler(store=store(corpus), neighbors="unfiltered").ainvoke(HITS[:1])
     assert found.metadata["chunk_ids"] == ["A#4", "A#5", "A#6"]
-
-
-class Deaf(BaseCallbackHandler):
-    """Hears of runs, and of no custom events."""
-
-    @property
-    def ignore_custom_event(self) -> bool:
-        return True
 
 
 def test_the_trace_tells_how_a_document_was_found_and_what_words_of_the_query_it_has():

@@ -53,10 +53,6 @@ def retriever() -> ContextRetriever:
     return ContextRetriever(MemoryIndex(found, vectors), WordEmbeddings(), k=6)
 
 
-def text_of(found: list[Document]) -> str:
-    return "\n\n".join(document.page_content for document in found)
-
-
 def read(found: list[Document]) -> list[tuple[str | None, str, Any]]:
     """All that a reader gets; the times in the trace differ from call to call."""
     return [(document.id, document.page_content, document.metadata["citation"]) for document in found]

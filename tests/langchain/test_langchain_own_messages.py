@@ -13,7 +13,7 @@ from langchain.agents import create_agent
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import tool
+from langchain_core.tools import create_retriever_tool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent_samples import Scripted, asked, calls, index, search, tool_messages
@@ -162,11 +162,16 @@ def test_labels_in_a_message_that_leave_no_room_end_no_thread(forged: Any, middl
     assert [one.source for one in resolved.citations] == ["0.pdf", "1.pdf", "2.pdf"]
 
 
-def test_a_retriever_tool_that_is_not_named_says_what_to_write() -> None:
+@pytest.mark.parametrize(
+    ("found", "tools"),
+    [
+        (search(STORE.as_retriever()), ()),
+        (create_retriever_tool(STORE.as_retriever(), "search", "Searches."), ("search",)),
+    ],
+)
+def test_a_retriever_tool_without_its_name_or_its_documents_says_what_to_write(found: Any, tools: Any) -> None:
     model = Scripted(calls("mg"), AIMessage("So."), calls("mg"), AIMessage("So."))
-    agent = create_agent(
-        model, [search(STORE.as_retriever())], middleware=[ContextMiddleware()], checkpointer=InMemorySaver()
-    )
+    agent = create_agent(model, [found], middleware=[ContextMiddleware(tools=tools)], checkpointer=InMemorySaver())
     with pytest.warns(UserWarning, match=r"The tool 'search' isn't read.*tools=\['search'\]"):
         agent.invoke(asked("How much?"), THREAD)
     state = agent.invoke(asked("Sure?"), THREAD)
@@ -230,16 +235,6 @@ def test_a_page_that_quotes_a_leaflet_is_no_leaflet() -> None:
         state = agent.invoke(asked("How much?"), THREAD)
         assert LEAFLET.page_content in tool_messages(state["messages"])[-1].text
         assert "given above" not in tool_messages(state["messages"])[-1].text
-
-
-def test_a_context_that_is_not_whole_any_more_is_given_again() -> None:
-    turns = [message for _ in range(2) for message in (calls("mg", name="leaflets"), AIMessage("So [1]."))]
-    agent = create_agent(Scripted(*turns), [leaflets()], checkpointer=InMemorySaver())
-    (message,) = tool_messages(agent.invoke(asked("How much?"), THREAD)["messages"])
-    cut = message.model_copy(update={"content": message.text[:-5]})
-    agent.update_state(THREAD, {"messages": [cut]})
-    state = agent.invoke(asked("How much?"), THREAD)
-    assert tool_messages(state["messages"])[-1].text == message.text
 
 
 KEYS = st.sampled_from(

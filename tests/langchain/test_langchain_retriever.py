@@ -267,8 +267,7 @@ async def test_the_filter_of_the_search_holds_for_the_neighbors(own_store: bool,
         retriever=vectorstore.as_retriever(search_kwargs={**options, "k": 1}),
         assembler=ContextAssembler(store=store or VectorStoreNeighbors(vectorstore), neighbors=neighbors),
     )
-    again = ContextAssemblyRetriever(retriever=plain.retriever, assembler=plain.assembler)
-    for retriever in (scored, plain, again):
+    for retriever in (scored, plain):
         query = "In A the ember is described in paragraph 8."
         for (found,) in (retriever.invoke(query), await retriever.ainvoke(query)):
             assert found.metadata["citation"]["best_chunk_id"] == "A#7"
