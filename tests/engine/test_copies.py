@@ -67,7 +67,7 @@ OLD = Chunk("old", "A", "An older wording of the third chunk, of which little is
         ([A[2]], [*A, OLD], [["A2"]], "index 3"),  # two versions in the store: no neighbors
         ([A[2], A[3], OLD, A[4]], [], [["A2"], ["A3"], ["old"], ["A4"]], "index 3"),
         ([A[3], A[2], OLD], A, [["A2"], ["A3"], ["old"]], "index 3"),
-        ([A[1], replace(A[0], id="A1"), A[2]], A, [["A1"], ["A2"], ["A1"]], "id 'A1'"),
+        ([A[1], replace(A[0], id="A1"), A[2]], A, [["A1"], ["A1"], ["A2"]], "id 'A1'"),
     ],
 )
 def test_chunks_that_contradict_each_other_stand_alone_and_a_note_says_so(

@@ -551,12 +551,6 @@ async def test_whoever_has_one_tenant_sees_no_warning_and_no_change(kind: Kind) 
             assert by_index(text) == {2, 3, 4, 5, 6}
 
 
-async def test_who_says_that_nothing_need_be_filtered_gets_all_there_is(kind: Kind) -> None:
-    for text in await outcomes(kind, over_both(kind, kind.neighbors(kind.shared), neighbors="unfiltered")):
-        assert by_index(text) >= {2, 4, 6}
-        assert "secret" in text
-
-
 async def test_a_filter_of_the_assembler_or_the_store_stands_for_the_searchs(kind: Kind) -> None:
     condition = kind.condition("ours")
     store = kind.neighbors(kind.shared)

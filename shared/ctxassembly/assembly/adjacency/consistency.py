@@ -62,17 +62,18 @@ def describe_contradictions(found: dict[str, Contradiction]) -> list[str]:
 
 
 def separate_documents(hits: Sequence[Chunk], found: dict[str, Contradiction]) -> list[Chunk]:
-    """Return `hits` with a document of its own for each text that shares its id with another one of its document.
+    """Return `hits`, of which each is a document of its own where two texts of its document have one id.
 
-    Two collections may both have a `handbook.pdf#0`. An id that follows from the place is no sign of that: the pieces
-    of a chunk share it.
+    Two collections may both have a `handbook.pdf#0`. Which of them a chunk of another id is from, nobody knows: under
+    one label it would be cited with a text of the other. An id that follows from the place is no sign of that: the
+    pieces of a chunk share it.
     """
-    texts: dict[tuple[str, str], list[str]] = defaultdict(list)
+    seen: dict[str, list[tuple[str, str]]] = defaultdict(list)
     taken = {hit.document_id for hit in hits}
     result: list[Chunk] = []
     for hit in hits:
         if hit.document_id in found and found[hit.document_id].of_ids:
-            known, text = texts[hit.document_id, hit.id], hit.text.strip()
+            known, text = seen[hit.document_id], (hit.id, hit.text.strip())
             if text not in known:
                 known.append(text)
             result.append(renumber_document(hit, known.index(text), taken))
