@@ -105,7 +105,6 @@ def test_one_channel_alone(index: MemoryIndex, strategy: Any, method: str, chann
         ({"config": {}}, InputError, "config must be"),
         ({"query": 3}, InputError, "query must be"),
     ],
-    ids=str,
 )
 def test_wrong_arguments_are_errors(index: MemoryIndex, given: dict[str, Any], error: type[Exception], message: str):
     with pytest.raises(error, match=message):

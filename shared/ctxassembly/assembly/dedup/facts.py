@@ -1,12 +1,12 @@
 """The facts in which two texts of nearly the same meaning may differ: numbers, dates, names and negations.
 
-Embeddings hardly see them: "2 euros" and "3 euros" are close, "may eat" and "may not eat" too. One
+Embeddings hardly see them: "two euros" and "three euros" have a cosine of .93, "may eat" and "may not eat" too. One
 word of a hundred may be all the difference, too. So texts that differ in one are no near or semantic duplicates,
 however many words they share and however close their vectors are.
 
-Numbers are read as digits, months and weekdays in all the languages of `wording/languages`, since a short text doesn't
-show its own. A name is a capitalized word inside a sentence; in German every noun is one. If a fact isn't recognized as
-the same, such as 120 minutes and 2 hours, both texts are kept.
+Numbers are read as digits and as words, months and weekdays as words, all in the languages of `wording/languages`: in
+any of them, since a short text doesn't show its own. A name is a capitalized word inside a sentence; in German every
+noun is one. If a fact isn't recognized as the same, such as 120 minutes and two hours, both texts are kept.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d]+")
 _THOUSANDS = re.compile(r"[.,](?=\d{3}(?!\d))")
 _NOT = re.compile(r"(?<=[nN])['\u2019][tT]\b")
 """The end of "isn't" and "don't", which leave no word of their own."""
+_MAX_NUMBER_CHARS = 40
+"""Letters of the longest number word, so that a text of nothing but "tententen" takes no longer."""
+_JOINTS = "und|en"
+"""Between the parts of a number: vierundzwanzig, vierentwintig."""
 
 
 class Facts(NamedTuple):
@@ -42,7 +46,7 @@ class Facts(NamedTuple):
 def find_facts(text: str) -> Facts:
     """Return the facts of `text`.
 
-    >>> facts = find_facts("On 5 May Anna can't drink for 24 hours.")
+    >>> facts = find_facts("On 5 May Anna can't drink for vierundzwanzig hours.")
     >>> sorted(facts.figures), facts.negations, sorted(facts.names)
     (['24', '5', 'month 5'], 1, ['anna'])
     """
@@ -55,8 +59,8 @@ def find_facts(text: str) -> Facts:
             words[word] += 1
             if written in calendar or written.lower() in calendar:
                 figures.add(calendar.get(written) or calendar[written.lower()])
-            elif word[0].isdigit():
-                figures.add(_THOUSANDS.sub("", word).replace(",", "."))
+            elif number := _number(word):
+                figures.add(number)
             elif is_inside and written[0].isupper():
                 names.add(word)
             is_inside |= not word[:1].isdigit()  # "1. Drink" begins a sentence
@@ -67,7 +71,7 @@ def find_facts(text: str) -> Facts:
 def differ_in_facts(first: Facts, second: Facts) -> bool:
     """Return True if one of two texts states a number, a date, a name or a negation that the other doesn't.
 
-    >>> two, too, three = map(find_facts, ("Wait 2 hours.", "2 hours is the wait.", "Wait 3 hours."))
+    >>> two, too, three = map(find_facts, ("Wait two hours.", "2 hours is the wait.", "Wait three hours."))
     >>> differ_in_facts(two, too), differ_in_facts(two, three)
     (False, True)
     """
@@ -92,6 +96,28 @@ def compare_facts(texts: Sequence[str]) -> Callable[[int, Match], bool]:
 
 def _lacks_facts(whole: Facts, part: Facts) -> bool:
     return not part.figures <= whole.figures or part.negations > whole.negations or not part.names <= whole.words
+
+
+def _number(word: str) -> str:
+    """Return the number that `word` is, in digits; empty if it is none, or "one", which may be an article."""
+    if word[:1].isdigit():
+        return _THOUSANDS.sub("", word).replace(",", ".")
+    values, part_of_number, number = _number_words()
+    if len(word) > _MAX_NUMBER_CHARS or not number.fullmatch(word):
+        return ""
+    total = 0
+    for part in part_of_number.findall(word):
+        total = max(total, 1) * values[part] if values[part] >= 100 else total + values[part]
+    return str(total) if total > 1 else ""
+
+
+@cache
+def _number_words() -> tuple[dict[str, int], re.Pattern[str], re.Pattern[str]]:
+    """Return the value of each number word, the pattern of these, and the pattern of words that are made of them."""
+    listed = [strip_accents(language.number_words).split() for language in LANGUAGES.values()]
+    values = {word: int(value) for words in listed for value, word in zip(words[::2], words[1::2], strict=True)}
+    part = "|".join(sorted(values, key=len, reverse=True))
+    return values, re.compile(part), re.compile(f"(?:{part})(?:(?:{_JOINTS})?(?:{part}))*")
 
 
 @cache

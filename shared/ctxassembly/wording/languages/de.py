@@ -73,6 +73,12 @@ LANGUAGE = Language(
         "erläutern fasse gib liste müssen nenne nennen wann warum wem wen wer weshalb wessen wieso wieviel wieviele "
         "woher wohin worden wozu wurde wurden zeige zusammen"
     ),
+    number_words=(
+        "1 ein 2 zwei 3 drei 4 vier 5 fünf 6 sechs 7 sieben 8 acht 9 neun 10 zehn 11 elf 12 zwölf 13 dreizehn "
+        "14 vierzehn 15 fünfzehn 16 sechzehn 17 siebzehn 18 achtzehn 19 neunzehn 20 zwanzig 30 dreißig 40 vierzig "
+        "50 fünfzig 60 sechzig 70 siebzig 80 achtzig 90 neunzig 100 hundert 1000 tausend 1000000 million "
+        "1000000 millionen"
+    ),
     negations=(
         "kein keine keinem keinen keiner keines nein nicht nichts nie niemals niemand niemandem niemanden nirgends "
         "ohne weder"

@@ -65,6 +65,11 @@ LANGUAGE = Language(
         "also could define describe explain give list many may might much must please shall show summarise summarize "
         "tell us whose would"
     ),
+    number_words=(
+        "2 two 3 three 4 four 5 five 6 six 7 seven 8 eight 9 nine 10 ten 11 eleven 12 twelve 13 thirteen 14 fourteen "
+        "15 fifteen 16 sixteen 17 seventeen 18 eighteen 19 nineteen 20 twenty 30 thirty 40 forty 50 fifty 60 sixty "
+        "70 seventy 80 eighty 90 ninety 100 hundred 1000 thousand 1000000 million"
+    ),
     negations="cannot neither never no nobody none nor not nothing nowhere without",
     months="January February March April May June July August September October November December",
     weekdays="Monday Tuesday Wednesday Thursday Friday Saturday Sunday",

@@ -77,6 +77,13 @@ LANGUAGE = Language(
         "defina define describa describe dime dónde enumera enumere explica explique favor lista muestra muestre "
         "puede pueden quién quiénes resuma resume según ser"
     ),
+    number_words=(
+        "2 dos 3 tres 4 cuatro 5 cinco 6 seis 7 siete 8 ocho 9 nueve 10 dieci 10 diez 12 doce 13 trece 14 catorce "
+        "15 quince 20 veinte 20 veinti 30 treinta 40 cuarenta 50 cincuenta 60 sesenta 70 setenta 80 ochenta "
+        "90 noventa 100 cien 100 ciento 200 doscientos 200 doscientas 500 quinientos 500 quinientas 700 setecientos "
+        "700 setecientas 900 novecientos 900 novecientas 100 cientos 100 cientas 1000 mil 1000000 millón "
+        "1000000 millones"
+    ),
     negations="jamás nada nadie ni ningún ninguna ninguno no nunca sin tampoco",
     months="enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
     weekdays="lunes martes miércoles jueves viernes sábado domingo",

@@ -66,6 +66,11 @@ LANGUAGE = Language(
         "montre montrez nomme nommez où peut peuvent plus pourquoi quand quel quelle quelles quels quoi résume "
         "résumez sans si sous énumère énumérez être"
     ),
+    number_words=(
+        "2 deux 3 trois 4 quatre 5 cinq 6 six 7 sept 8 huit 9 neuf 10 dix 11 onze 12 douze 13 treize 14 quatorze "
+        "15 quinze 16 seize 20 vingt 20 vingts 30 trente 40 quarante 50 cinquante 60 soixante 70 septante "
+        "80 huitante 90 nonante 100 cent 100 cents 1000 mille 1000000 million 1000000 millions"
+    ),
     negations="aucun aucune jamais n ne ni non nul nulle sans",
     months="janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
     weekdays="lundi mardi mercredi jeudi vendredi samedi dimanche",

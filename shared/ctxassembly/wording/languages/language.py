@@ -114,6 +114,9 @@ class Language:
     """More of them, our own: words that ask a question or say what to do with the answer."""
 
     # In texts, written as in queries.
+    number_words: str
+    """Each number word after its value. Compounds, such as "vierundzwanzig", are recognized by their parts. A word that
+    is more often another one is left out, such as "once", eleven in Spanish. 1 is needed for compounds alone."""
     negations: str
     """Words that negate. A negation of two words is counted once: "ne" is listed, "pas" is not."""
     months: str

@@ -61,6 +61,11 @@ LANGUAGE = Language(
         "bent beschrijf definieer geef graag hebt hoeveel jij jullie kun kunt leg mag moeten mogen noem onze samen "
         "som toon vat vertel waar waarom wanneer we welk welke wij"
     ),
+    number_words=(
+        "1 een 2 twee 3 drie 4 vier 5 vijf 6 zes 7 zeven 8 acht 9 negen 10 tien 11 elf 12 twaalf 13 dertien "
+        "14 veertien 15 vijftien 16 zestien 17 zeventien 18 achttien 19 negentien 20 twintig 30 dertig 40 veertig "
+        "50 vijftig 60 zestig 70 zeventig 80 tachtig 90 negentig 100 honderd 1000 duizend 1000000 miljoen"
+    ),
     negations="geen nergens niemand niet niets nooit zonder",
     months="januari februari maart april mei juni juli augustus september oktober november december",
     weekdays="maandag dinsdag woensdag donderdag vrijdag zaterdag zondag",

@@ -81,7 +81,7 @@ def by_meaning(first: str, second: str, vectors: tuple[Any, Any] = ((1.0, 0.0), 
 @pytest.mark.parametrize(
     ("rule", "first", "second"),
     [
-        ("numbers", "Wait for 2 hours.", "Wait for two hours."),
+        ("numbers", "Wait for two hours.", "Wait for three hours."),
         ("numbers", "Take 5 mg.", "Take 50 mg."),
         ("numbers", "Take 5 mg.", "Take some."),
         ("numbers", "A share is 3.5 euros.", "A share is 35 euros."),
