@@ -24,7 +24,7 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
-from langchain_ctxassembly.search import ScoredRetriever, SearchType, ambient_config, search_filter, with_call_filter
+from langchain_ctxassembly.search import ScoredRetriever, SearchType, ambient_config, filter_arguments, search_filter
 from langchain_ctxassembly.stores.vectorstore import make_neighbor_store
 
 
@@ -43,8 +43,8 @@ class ContextAssemblyRetriever(BaseRetriever):
     ['[1] Source: gastro.pdf\nDrink water.']
 
     Over a vector store's retriever, the filter of the search applies to the neighbors of its hits, too: its
-    `search_kwargs["filter"]` at that moment, or in its place the filter of the call, `invoke(query, filter=...)`. A
-    filter that can't be applied to neighbors is an error, unless the store has its own filter.
+    `search_kwargs["filter"]` at that moment, and the filter of the call, `invoke(query, filter=...)`. A filter
+    that can't be applied to neighbors is an error, unless the store has its own filter.
 
     Any other retriever (with a retry, bound, an ensemble, a compressor, your own class) is asked as it is. Its filter
     has to be given to the assembler: `ContextAssembler(filter=...)`. Without a filter, a neighbor must have its hit's
@@ -191,7 +191,7 @@ class ContextAssemblyRetriever(BaseRetriever):
         """Return the arguments of a search, and the assembler under its filter as it is before the search."""
         if not isinstance(query, str):
             raise InputError(f"query must be a string, got {safe_repr(query)}")
-        arguments = with_call_filter(self.retriever, condition)
+        arguments = filter_arguments(self.retriever, condition)
         return arguments, self.assembler.limited_to(search_filter(self.retriever, arguments))
 
     def _retrieve(

@@ -184,6 +184,19 @@ def with_call_filter(retriever: Any, condition: Any) -> dict[str, Any]:
     return {"filter": condition}
 
 
+def filter_arguments(retriever: Any, condition: Any) -> dict[str, Any]:
+    """Return the search arguments that apply the filter of a call, in addition to the retriever's own.
+
+    Raises:
+        InputError: the search would not apply a filter.
+    """
+    arguments, own = with_call_filter(retriever, condition), search_filter(retriever)
+    if not arguments or own is None:
+        return arguments
+    allowed = "without a filter of its own, where a call has another one"
+    return {"filter": combine_filters(own.condition, condition, "retriever", allowed, and_filters, own.condition)}
+
+
 @contextmanager
 def ambient_config(config: RunnableConfig) -> Iterator[None]:
     """Set `config` for everything that runs inside; retrievers pass it to inner retrievers in no other way.

@@ -152,14 +152,21 @@ def context_retriever(
         if isinstance(retriever, ContextAssemblyRetriever) and retriever.k is not None:
             raise ConfigError("retriever.k", "None here, where the budget says how much is read", retriever.k)
         return retriever
-    inside = (getattr(retriever, name, None) for name in ("bound", "default", "runnable"))
-    if not isinstance(retriever, Runnable) or any(isinstance(one, CONTEXT_RETRIEVERS) for one in inside):
+    if not isinstance(retriever, Runnable) or _wraps_ours(retriever):
         allowed = (
             "a retriever, or another Runnable from a query to documents. What wraps one of ours belongs around the "
             "search inside, and a filter of each call into filter="
         )
         raise ConfigError("retriever", allowed, retriever)
     return ContextAssemblyRetriever(retriever=retriever, assembler=assembler or ContextAssembler())
+
+
+def _wraps_ours(runnable: Runnable[Any, Any]) -> bool:
+    """Return True if `runnable` wraps a retriever of ours, however deep."""
+    inside = (getattr(runnable, name, None) for name in ("bound", "default", "runnable"))
+    return any(
+        isinstance(one, CONTEXT_RETRIEVERS) or (isinstance(one, Runnable) and _wraps_ours(one)) for one in inside
+    )
 
 
 class SearchInput(BaseModel):

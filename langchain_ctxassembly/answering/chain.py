@@ -108,7 +108,7 @@ def exchanges_of(messages: list[BaseMessage]) -> tuple[Exchange, ...]:
 def start_run(
     parts: ChainParts, source: Source, inputs: Any, config: RunnableConfig, *, is_streamed: bool
 ) -> AnswerRun:
-    """Return one call of a chain, whose steps are runs below that of `config`."""
+    """Return one call of a chain, whose steps are runs below the run of `config`."""
     question, messages = question_in(inputs), messages_of(inputs.get("chat_history"))
     given, own = read_conversation(inputs.get("conversation")), source.assembler.conversation or Conversation()
     call = AnswerCall(

@@ -19,7 +19,7 @@ from ctxassembly.answering.requests import Assemble, Search
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.filters import combine_filters, is_filter
+from ctxassembly.data.filters import is_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.metadata import retriever_result
 from ctxassembly.retrieved import Retrieved
@@ -29,9 +29,9 @@ from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.documents import document_of, read_documents
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-from langchain_ctxassembly.search import DIRECT_RETRIEVERS, search_filter, with_call_filter
+from langchain_ctxassembly.search import DIRECT_RETRIEVERS, filter_arguments, search_filter, with_call_filter
 from langchain_ctxassembly.spans import Spans
-from langchain_ctxassembly.stores.filters import and_filters, predicate
+from langchain_ctxassembly.stores.filters import predicate
 
 DEFAULT_K = 4
 """The number of documents that vector stores find by default."""
@@ -114,7 +114,7 @@ def _retriever_evidence(source: Source, config: RunnableConfig) -> Evidence:
         return _to_retrieved(source, request, await retriever.ainvoke(query, ensure_config(), **arguments))
 
     def assembler_for(condition: Any) -> ContextAssembler:
-        return assembler.limited_to(search_filter(retriever, _filter_arguments(retriever, condition)))
+        return assembler.limited_to(search_filter(retriever, filter_arguments(retriever, condition)))
 
     def depends_on() -> tuple[Mapping[str, Any], tuple[Any, ...]]:
         settings = {"retriever": name_of(retriever), "supplement": supplement, "assembler": assembler.settings}
@@ -137,9 +137,9 @@ def _retriever_evidence(source: Source, config: RunnableConfig) -> Evidence:
 def _assembly_port(
     source: Source, assembler_for: Callable[[Any], ContextAssembler], run_config: RunnableConfig
 ) -> Port:
-    """Return the port that assembles, in a run below that of `run_config`.
+    """Return the port that assembles, in a run below the run of `run_config`.
 
-    `assembler_for` returns the assembler whose neighbors must pass the filter of a call, and those of the search.
+    `assembler_for` returns the assembler whose neighbors must pass the filters of a call and of the search.
     """
 
     def prepare(request: Assemble) -> tuple[RunnableLambda[Any, Context], Mapping[str, Any]]:
@@ -166,20 +166,7 @@ def _assembly_port(
 def _search_arguments(retriever: Any, request: Search) -> dict[str, Any]:
     own, wanted = _own_limit(retriever), request.mode.limit
     limit = {} if own is None or wanted is None else {"k": max(own, wanted)}
-    return {**limit, **_filter_arguments(retriever, request.question.filter)}
-
-
-def _filter_arguments(retriever: Any, condition: Any) -> Mapping[str, Any]:
-    """Return the search arguments that apply the filter of a call, in addition to the retriever's own.
-
-    Raises:
-        InputError: the search would not apply a filter.
-    """
-    arguments, own = with_call_filter(retriever, condition), search_filter(retriever)
-    if not arguments or own is None:
-        return arguments
-    allowed = "without a filter of its own, where a call has another one"
-    return {"filter": combine_filters(own.condition, condition, "retriever", allowed, and_filters, own.condition)}
+    return {**limit, **filter_arguments(retriever, request.question.filter)}
 
 
 def _to_retrieved(source: Source, request: Search, found: list[Document]) -> Retrieved:

@@ -130,3 +130,11 @@ def test_the_key_of_the_hash_can_be_set():
     keys = MetadataKeys(content_hash="etag.md5")
     assert assemble(hits_of(chunks), AssemblyConfig(keys=keys)).trace.notes == (note,)
     assert assemble(hits_of(chunks)).trace.notes == ()
+
+
+def test_what_the_store_has_no_more_is_joined_among_itself():
+    chunks = split("D", numbered("w", 60), size=60, overlap=25, offsets=False)
+    store = MemoryStore([each for each in chunks if each.index not in (1, 2)])
+    context = assemble(hits_of([chunks[6], chunks[1], chunks[2]]), store=store)
+    assert [each.chunk_ids for each in context.citations] == [("D5", "D6", "D7"), ("D1", "D2")]
+    assert context.text.count(chunks[1].text[-25:]) == 1

@@ -343,7 +343,9 @@ class AnswerReader:
         begin = next(_BACKTICKS.finditer(text, at)).end()
         if begin == len(text) and not self._is_closed:
             return None
-        if begin - at >= _FENCE_LENGTH:
+        newline = text.rfind("\n", 0, at)
+        begins_line = (newline >= 0 or not self._base) and not text[newline + 1 : at].strip()
+        if begin - at >= _FENCE_LENGTH and begins_line:
             self._fence = text[at:begin]
             return self._emit_code(begin)
         stop = min(len(text), begin + CODE_CHARS)

@@ -28,6 +28,7 @@ def used(resolved: Any) -> list[str]:
     ("answer", "labels"),
     [
         ("A fact [1].", "1"),
+        ("Type ``` to begin code [1].", "1"),
         ("A fact [1, 2].", "12"),
         ("A fact [1][2].", "12"),
         ("A fact [1-3].", "123"),

@@ -52,11 +52,11 @@ def find_contradictions(chunks: Iterable[Chunk]) -> dict[str, Contradiction]:
     return found
 
 
-def describe_contradictions(found: dict[str, Contradiction]) -> list[str]:
-    """Return a note on each document whose chunks contradict each other."""
+def describe_contradictions(found: dict[str, Contradiction], effect: str) -> list[str]:
+    """Return a note on each document whose chunks contradict each other, with the `effect`."""
     return [
         f"document {safe_repr(document_id, _ID_CHARS)}: two texts have {place}, so which chunks adjoin is unknown; "
-        "its chunks are neither joined nor given neighbors"
+        f"{effect}. Fix: number_chunks(documents)"
         for document_id, (place, _) in found.items()
     ]
 

@@ -42,7 +42,7 @@ from ctxassembly.assembly.expansion.references import score_neighbors
 from ctxassembly.assembly.expansion.store_identity import is_in_documents
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import CONTAINED, Candidate
-from ctxassembly.data.chunks import Chunk, has_flag
+from ctxassembly.data.chunks import Chunk, has_flag, renumber_document
 from ctxassembly.data.requests import FetchChunks, Request
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tracing.lineage import Lineage
@@ -101,21 +101,24 @@ def _add_neighbors(
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[Candidates, Candidates]]:
     """Return the hits with their position in the document, and their neighbors."""
     contradictions = find_contradictions(hit.chunk for hit in hits)
-    log.notes += describe_contradictions(contradictions)
+    log.notes += describe_contradictions(contradictions, "its chunks are neither joined nor given neighbors")
     alone = {hit.key for hit in hits if hit.chunk.document_id in contradictions}
     without_neighbors = alone | {hit.key for hit in hits if has_flag(hit.chunk, "no_neighbors", config.keys)}
     expanded = [hit.chunk for hit in hits if hit.key not in without_neighbors]
     fetched = yield from _fetch_neighbors(expanded, admitted, config, policy, log)
     # Nothing in the store says what is next to a hit that it holds no more, or never held.
     unstored = {id(hit) for hit in fetched.unstored_hits if is_in_documents(hit, fetched.known_documents)}
-    alone |= {hit.key for hit in hits if id(hit.chunk) in unstored}
     own_hits = separate_documents([hit.chunk for hit in hits], contradictions)
-    own_hits = [without_place(chunk) if hit.key in alone else chunk for hit, chunk in zip(hits, own_hits, strict=True)]
+    taken = {hit.chunk.document_id for hit in hits}
+    own_hits = [
+        without_place(chunk) if hit.key in alone else renumber_document(chunk, int(id(hit.chunk) in unstored), taken)
+        for hit, chunk in zip(hits, own_hits, strict=True)
+    ]
     chunks, found = _merge_linked_documents(own_hits, fetched), fetched.chunks
     # What the store has may contradict the hits as well.
     joinable = [chunk for hit, chunk in zip(hits, chunks, strict=True) if hit.key not in alone]
     stored = find_contradictions([*joinable, *found])
-    log.notes += describe_contradictions(stored)
+    log.notes += describe_contradictions(stored, "they are given as no neighbors")
     found = [chunk for chunk in found if chunk.document_id not in stored]
     placed, notes = drop_conflicting_offsets([*chunks, *found], config.keys)
     log.notes += notes
