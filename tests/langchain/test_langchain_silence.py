@@ -189,9 +189,3 @@ def test_a_vector_store_that_cannot_be_asked_is_told(invoke: Any) -> None:
     assert "WithoutIds has no get_by_ids" in message
     assert message.endswith("ContextAssemblyRetriever.from_vectorstore(vectorstore, store=MemoryStore(chunks))")
     assert invoke(made)[0].metadata["trace"]["missing"] == message
-
-
-def test_one_warning_is_enough(invoke: Any) -> None:
-    with pytest.warns(NothingToJoinWarning) as seen:
-        invoke(ContextAssembler(store=VectorStoreNeighbors(stored(split()))), split()[:5])
-    assert len(seen) == 1

@@ -12,12 +12,12 @@ from langchain_classic.retrievers import ContextualCompressionRetriever, Ensembl
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableBinding, RunnableLambda
-from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
+from langchain_core.vectorstores import VectorStoreRetriever
 
 from ctxassembly import AssemblyConfig, FilterNotSeenWarning
 from ctxassembly.errors import InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors, answer_chain
-from langchain_samples import Recorder, WordEmbeddings, document, memory_store, vector_store
+from langchain_samples import Recorder, document, memory_store, vector_store
 
 UNTOLD = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
 
@@ -48,31 +48,6 @@ def over(inside: Any, vectorstore: Any = None, **options: Any) -> ContextAssembl
 
 def chunk_ids(found: list[Document]) -> list[str]:
     return [chunk_id for each in found for chunk_id in each.metadata["chunk_ids"]]
-
-
-@UNTOLD
-@pytest.mark.parametrize(
-    "wrapped", [lambda inside: inside, compressing, lambda inside: compressing(compressing(inside))]
-)
-async def test_the_config_of_the_call_reaches_the_search(wrapped: Callable[[Any], Any]) -> None:
-    vectorstore = vector_store(CORPUS)
-    inside = VectorStoreRetriever(vectorstore=vectorstore, search_kwargs={"k": 1}).configurable_fields(
-        search_kwargs=ConfigurableField(id="search")
-    )
-    made = over(wrapped(inside), vectorstore)
-    config: Any = {"configurable": {"search": {"k": 1, "filter": ours}}, "run_name": "outer"}
-    foreign = CORPUS[5].page_content
-    for found in (made.invoke(foreign, config), await made.ainvoke(foreign, config), made.batch([foreign], config)[0]):
-        assert all(ours(CORPUS[int(each[-1])]) for each in chunk_ids(found))
-    assert chunk_ids(made.invoke(foreign)) == ["A#5"]
-
-
-async def test_a_filter_given_to_a_call_holds_for_that_call() -> None:
-    vectorstore = vector_store(CORPUS)
-    made = over(vectorstore.as_retriever(search_kwargs={"k": 1}), vectorstore)
-    for _ in range(2):
-        assert chunk_ids(made.invoke(QUERY, filter=ours)) == ["A#4"]
-        assert chunk_ids(await made.ainvoke(QUERY, filter=ours)) == ["A#4"]
 
 
 def a_plain_search(**options: Any) -> VectorStoreRetriever:
@@ -141,22 +116,6 @@ def test_the_filter_of_the_call_and_of_the_assembler_both_hold() -> None:
     assert chunk_ids(assembler.invoke([CORPUS[4]], filter=is_early)) == ["A#2", "A#4"]
     made = over(a_plain_search(filter=is_early), filter=ours, config=config)
     assert chunk_ids(made.invoke(QUERY)) == ["A#2", "A#4"]
-
-
-class OwnStore(InMemoryVectorStore):
-    """Keeps its callers apart by itself."""
-
-    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
-        return super().similarity_search(query, k, filter=ours)
-
-
-@UNTOLD
-def test_a_search_without_a_filter_opens_no_store() -> None:
-    own = OwnStore(WordEmbeddings())
-    own.add_documents(CORPUS)
-    for inside in (own.as_retriever(search_kwargs={"k": 1}), a_plain_search()):
-        made = over(inside, inside.vectorstore)
-        assert chunk_ids(made.invoke(QUERY)) == ["A#4"]
 
 
 @UNTOLD

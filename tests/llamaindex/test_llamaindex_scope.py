@@ -41,11 +41,9 @@ from pydantic import PrivateAttr
 from qdrant_client import QdrantClient
 from sqlalchemy import NullPool, make_url
 
-from ctxassembly import AssemblyConfig, FilterNotSeenWarning, MemoryStore, MetadataKeys
+from ctxassembly import AssemblyConfig, Chunk, FilterNotSeenWarning, MemoryStore
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_ctxassembly.convert.nodes import to_chunk
-from llamaindex_ctxassembly.stores.filters import filter_chunks
 from llamaindex_samples import RecordingLLM, WordEmbedding
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
@@ -105,8 +103,19 @@ def _simple(_: str) -> tuple[VectorStoreIndex, dict[str, Any]]:
 
 
 def _own(_: str) -> tuple[VectorStoreIndex, dict[str, Any]]:
-    nodes = all_nodes(FLAT | NESTED)
-    return index_over(), {"store": MemoryStore(to_chunk(node, MetadataKeys()) for node in nodes)}
+    chunks = [
+        Chunk(
+            node.node_id,
+            node.ref_doc_id,
+            node.text,
+            start=node.start_char_idx,
+            prev_id=node.prev_node.node_id if node.prev_node else None,
+            next_id=node.next_node.node_id if node.next_node else None,
+            metadata=node.metadata,
+        )
+        for node in all_nodes(FLAT | NESTED)
+    ]
+    return index_over(), {"store": MemoryStore(chunks)}
 
 
 def pg_vector_store(url: str) -> PGVectorStore:
@@ -195,7 +204,8 @@ class Permissions(BaseNodePostprocessor):
         self._filters = filters
 
     def _postprocess_nodes(self, nodes: list[NodeWithScore], query_bundle: Any = None) -> list[NodeWithScore]:
-        return [each for each in nodes if filter_chunks(self._filters, [to_chunk(each.node, MetadataKeys())])][:1]
+        wanted: Any = self._filters.filters if self._filters else []
+        return [each for each in nodes if all(each.metadata[one.key] == one.value for one in wanted)][:1]
 
 
 Ask = Callable[[str], Any]

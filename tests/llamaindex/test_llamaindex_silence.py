@@ -22,7 +22,6 @@ from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning
 from llamaindex_ctxassembly import (
     ContextAssemblyPostprocessor,
     DocstoreNeighbors,
-    VectorStoreNeighbors,
     number_chunks,
 )
 from llamaindex_samples import TextVectorStore, WordEmbedding, scored
@@ -260,17 +259,6 @@ def test_pages_become_one_document(run: Any) -> None:
     assert len(labeled.metadata["citation"]["pages"]) == 2
 
 
-def test_stores_can_be_made_by_hand(run: Any) -> None:
-    nodes = number_chunks(split())
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(nodes)
-    vector_store = TextVectorStore()
-    vector_store.add(nodes)
-    for store in (DocstoreNeighbors(docstore), VectorStoreNeighbors(vector_store)):
-        (labeled,) = run(ours(store=store), scored(nodes[3]))
-        assert "a.pdf#4" in labeled.metadata["chunk_ids"]
-
-
 def test_keys_of_the_postprocessor_hold_for_a_store_that_was_given_none(run: Any) -> None:
     keys = MetadataKeys(index="seq")
     nodes = [TextNode(id_=f"n{at}", text=text, metadata={"seq": at}) for at, text in enumerate(YEARS[:9])]
@@ -281,14 +269,6 @@ def test_keys_of_the_postprocessor_hold_for_a_store_that_was_given_none(run: Any
     made = ours(config=AssemblyConfig(keys=keys), store=DocstoreNeighbors(docstore))
     (labeled,) = made.postprocess_nodes(scored(nodes[4]))
     assert labeled.metadata["chunk_ids"] == ["n3", "n4", "n5"]
-
-
-def test_one_warning_is_enough(chroma: ChromaVectorStore, run: Any) -> None:
-    index = index_over(chroma, split())
-    hits = found_by(index)
-    with pytest.warns(NothingToJoinWarning) as seen:
-        run(ContextAssemblyPostprocessor(docstore=index.docstore), hits)
-    assert len(seen) == 1
 
 
 def one_chunk_pages() -> list[BaseNode]:
