@@ -608,23 +608,6 @@ def around_lambda(corpus: Any, store: Any) -> ContextAssemblyRetriever:
     return ContextAssemblyRetriever(retriever=inside, assembler=ContextAssembler(store=store))
 
 
-async def test_who_has_one_tenant_says_so_in_one_word() -> None:
-    corpus = corpus_of(*MIXED)
-    store = VectorStoreNeighbors(corpus, id_of=by_name)
-    for assembler in (
-        ContextAssembler(store=store, neighbors="unfiltered"),
-        ContextAssembler(store=store, config=AssemblyConfig(neighbors="unfiltered")),
-        ContextAssembler(store=store, config=AssemblyConfig(neighbors="filtered"), neighbors="unfiltered"),
-    ):
-        for (found,) in (
-            assembler.invoke([chunk("ours", "A", 2, "open")]),
-            await assembler.ainvoke([chunk("ours", "A", 2, "open")]),
-        ):
-            assert found.metadata["chunk_ids"] == ["ours-A-1", "ours-A-2", "ours-A-3"]
-    with pytest.raises(ValueError, match="neighbors"):
-        ContextAssembler(store=store, neighbors="none")  # type: ignore[arg-type]
-
-
 def test_from_a_vector_store_whoever_has_one_tenant_says_nothing() -> None:
     corpus = InMemoryVectorStore(WordEmbeddings())
     corpus.add_documents([each.model_copy(update={"id": f"A#{each.metadata['chunk_index']}"}) for each in OWN[:9]])

@@ -152,20 +152,6 @@ async def test_each_postprocessor_warns_once_by_whichever_way_it_is_called() -> 
     assert [each.category for each in seen] == [FilterNotSeenWarning] * 2
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},  # no store
-        {"filter": MINE, "docstore": docstore_of(tenants("mine"))},
-        {"neighbors": "unfiltered", "docstore": docstore_of(tenants("mine"))},
-        {"config": AssemblyConfig(neighbors="unfiltered"), "docstore": docstore_of(tenants("mine"))},
-        {"config": AssemblyConfig(window=0), "docstore": docstore_of(tenants("mine"))},
-    ],
-)
-def test_nobody_is_warned_who_has_a_filter_or_needs_none(settings: dict[str, Any]) -> None:
-    read(ContextAssemblyPostprocessor(**settings), tenants("mine")[1])
-
-
 def test_neighbors_sets_the_field_of_the_config() -> None:
     ours = ContextAssemblyPostprocessor(config=AssemblyConfig(window=2), neighbors="filtered")
     assert ours.config == AssemblyConfig(window=2, neighbors="filtered")

@@ -42,7 +42,6 @@ from qdrant_client import QdrantClient
 from sqlalchemy import NullPool, make_url
 
 from ctxassembly import AssemblyConfig, Chunk, FilterNotSeenWarning, MemoryStore
-from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import RecordingLLM, WordEmbedding
 
@@ -376,21 +375,6 @@ def test_where_the_filter_is_not_seen_a_neighbor_agrees_with_its_hit_and_one_war
     assert "'acl'" in warning
     assert "ContextAssemblyPostprocessor(filter=filters)" in warning
     assert "neighbors='unfiltered'" in warning
-
-
-def test_whoever_needs_no_filter_loses_no_neighbor(chain: Any, stored: Any) -> None:
-    index, store = stored
-    ours = ContextAssemblyPostprocessor(neighbors="unfiltered", **store)
-    read = ask(chain, index, filters_of("ours"), ours)
-    assert read == {*allowed_of("ours"), ("ours", HIT + 1, "secret")}
-
-
-def test_filtered_refuses_to_run_without_a_filter(chain: Any, stored: Any) -> None:
-    index, store = stored
-    for none in (None, MetadataFilters(filters=[]), lambda query: None):
-        ours = ContextAssemblyPostprocessor(neighbors="filtered", filter=none, **store)
-        with pytest.raises(ConfigError, match="neighbors"):
-            ask(chain, index, filters_of("ours"), ours)
 
 
 async def test_users_who_ask_at_the_same_time_get_what_is_theirs(database_url: str) -> None:
