@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import time
-import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -17,15 +15,13 @@ from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.vector_stores.postgres import PGVectorStore as LlamaIndexPGVectorStore
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine
 from sqlalchemy.ext.asyncio import create_async_engine
 
 import langchain_ctxassembly
 import llamaindex_ctxassembly
 from ctxassembly import Chunk, ChunkRef
-from ctxassembly.stores.postgres.connection import fetch_rows
 from own_server import Server, server_of_ones_own
-from owners import wait_until
 from pauses import TRIES, limit, pauses
 
 TIMEOUT = 0.4
@@ -260,23 +256,3 @@ async def test_the_timeout_covers_the_wait_for_a_connection(store: Store) -> Non
         assert f"no answer from Postgres within {TIMEOUT} s" in message
 
     await stops_nobody(store, none_left)
-
-
-def test_a_connection_that_comes_too_late_is_closed(server: Server) -> None:
-    """Its pool may be gone by then: given back there, it would be deleted while it is open."""
-    engine = create_engine(server.url, **POOL, connect_args={"application_name": "late"})
-    held = engine.connect()
-    with pytest.raises(TimeoutError):
-        fetch_rows(lambda: engine, (text("SELECT 1"), {}), TIMEOUT)
-    engine.dispose()
-
-    def none_is_left() -> bool:
-        gc.collect()
-        return not server.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'late'")[0]
-
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        held.close()  # now the statement that was given up gets it
-        del held
-        wait_until(none_is_left)
-    assert [str(one.message) for one in said] == []

@@ -37,6 +37,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from ctxassembly.concurrency import DeadlineError, submit, wait_with_deadline
 from ctxassembly.errors import ConfigError, CtxAssemblyError, StoreError, missing_extra
 from ctxassembly.safe_repr import describe_error
 from ctxassembly.stores.simple_words import MIN_SIMILARITY
@@ -261,11 +262,21 @@ def watched_rows(engine: Engine, statement: BoundStatement, timeout_seconds: flo
 
 
 def fetch_rows(engine: Engine, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
-    """Return the rows of a statement on a vector store's own engine, in one round trip. The server keeps the deadline.
+    """Return the rows of a statement on a vector store's own engine, in one round trip.
+
+    The server keeps the deadline. One that doesn't react to that either is left to a thread, with the connection: that
+    belongs to the vector store.
 
     Raises:
         TimeoutError: no connection was free, or the server didn't answer in time.
     """
+    try:
+        return wait_with_deadline(timeout_seconds, submit(partial(_fetch_rows, engine, statement, timeout_seconds)))
+    except DeadlineError as error:
+        raise TimeoutError(no_answer(timeout_seconds)) from error
+
+
+def _fetch_rows(engine: Engine, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
     with translate_timeouts(timeout_seconds), engine.connect() as connection:
         connection.execution_options(**AUTOCOMMIT)
         driver: Any = connection.connection.driver_connection
