@@ -32,7 +32,7 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import URL, Engine, NullPool, Row, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, NullPool, Row, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -270,27 +270,41 @@ def fetch_rows(engine: Engine, statement: BoundStatement, timeout_seconds: float
     Raises:
         TimeoutError: no connection was free, or the server didn't answer in time.
     """
+    is_late = threading.Event()
     try:
-        return wait_with_deadline(timeout_seconds, submit(partial(_fetch_rows, engine, statement, timeout_seconds)))
+        call = submit(partial(_fetch_rows, engine, statement, timeout_seconds, is_late))
+        return wait_with_deadline(timeout_seconds, call)
     except DeadlineError as error:
+        is_late.set()
         raise TimeoutError(no_answer(timeout_seconds)) from error
 
 
-def _fetch_rows(engine: Engine, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
+def _fetch_rows(
+    engine: Engine, statement: BoundStatement, timeout_seconds: float, is_late: threading.Event
+) -> list[Row[Any]]:
     with translate_timeouts(timeout_seconds), engine.connect() as connection:
-        connection.execution_options(**AUTOCOMMIT)
-        driver: Any = connection.connection.driver_connection
-        if connection.dialect.driver == "psycopg2":  # its cancel would stop all threads until the server replies
-            event.listen(connection, "before_cursor_execute", _server_timeout_hook(timeout_seconds), retval=True)
-            return list(connection.execute(*statement).all())
-        timer = threading.Timer(timeout_seconds, driver.cancel_safe)
-        timer.daemon = True
-        timer.start()
         try:
-            return list(connection.execute(*statement).all())
+            return _execute_with_deadline(connection, statement, timeout_seconds)
         finally:
-            timer.cancel()
-            timer.join()  # a cancel under way must hit no other statement
+            if is_late.is_set():  # its pool may be gone by now: back there nobody would close it
+                connection.invalidate()
+
+
+def _execute_with_deadline(connection: Connection, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
+    """Return the rows of a statement that the server cancels when it is late."""
+    connection.execution_options(**AUTOCOMMIT)
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.driver == "psycopg2":  # its cancel would stop all threads until the server replies
+        event.listen(connection, "before_cursor_execute", _server_timeout_hook(timeout_seconds), retval=True)
+        return list(connection.execute(*statement).all())
+    timer = threading.Timer(timeout_seconds, driver.cancel_safe)
+    timer.daemon = True
+    timer.start()
+    try:
+        return list(connection.execute(*statement).all())
+    finally:
+        timer.cancel()
+        timer.join()  # a cancel under way must hit no other statement
 
 
 def _server_timeout_hook(timeout_seconds: float) -> Callable[..., tuple[str, Any]]:
