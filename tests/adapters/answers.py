@@ -21,8 +21,8 @@ from llama_index.core.llms import CustomLLM, MockLLM
 from llama_index.core.retrievers import BaseRetriever, QueryFusionRetriever
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
+from adapter_doors import Door
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
-from doors import Door
 from langchain_ctxassembly import ContextRetriever as LangChainRetriever
 from langchain_ctxassembly import VectorStoreNeighbors, answer_chain
 from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from doors import DOORS, Door
+from adapter_doors import DOORS, Door
 
 
 @pytest.fixture(params=DOORS.values(), ids=DOORS)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from adapter_doors import Door, Read
 from ctxassembly import AssemblyConfig, Chunk
-from doors import Door, Read
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
 OPEN = AssemblyConfig(neighbors="unfiltered")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from adapter_doors import Door
 from answers import Answers
 from ctxassembly import Chunk, InputError, MemoryIndex
-from doors import Door
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning"),

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from adapter_doors import Door
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore
 from ctxassembly.errors import ConfigError
-from doors import Door
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning"),

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from adapter_doors import Door
 from ctxassembly import Chunk, ChunkRef, MemoryIndex, MemoryStore, NothingToJoinWarning
-from doors import Door
 
 
 def handbook(whose: str) -> list[Chunk]:

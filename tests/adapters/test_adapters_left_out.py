@@ -13,9 +13,9 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 import langchain_ctxassembly
 import llamaindex_ctxassembly
+from adapter_doors import DOORS, Door
 from ctxassembly import AssemblyConfig, Chunk, FilterNotSeenWarning, Hit, MemoryStore, assemble
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from doors import DOORS, Door
 
 WORDS = ("weavers", "looms", "wool", "dyers", "taxes", "smugglers", "markets", "bridges")
 ALONE = AssemblyConfig(neighbors="unfiltered", window=0)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from fuzz.odd import ODD, UnprintableError, circular_dict, numbers
 
+from adapter_doors import Door
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore
 from ctxassembly.errors import InputError
 from ctxassembly.serialization import to_plain
-from doors import Door
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.NothingToJoinWarning")
 NAMES = sorted(ODD.keys() - {"no class"})

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lookalikes import BLOCK, LOOKALIKES, SECRET, TEXT
 
+from adapter_doors import Door
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, resolve
-from doors import Door
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning", "ignore::UserWarning")
 THEIRS = [

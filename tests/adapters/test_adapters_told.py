@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
+from adapter_doors import Door
 from ctxassembly import AssemblyConfig, Chunk, FilterNotSeenWarning, MemoryStore
 from ctxassembly.errors import ConfigError
-from doors import Door
 
 TENANTS = ("ours", "ours", "theirs", "ours", "ours")
 CHUNKS = [Chunk(f"A#{n}", "A", f"Rule {n} is here.", n, metadata={"tenant": who}) for n, who in enumerate(TENANTS)]
