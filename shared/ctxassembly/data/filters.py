@@ -50,15 +50,6 @@ def check_size(condition: Any) -> None:
     _check_limit("values in lists", MAX_VALUES, values)
 
 
-def check_levels(condition: Any, max_levels: int = MAX_LEVELS) -> None:
-    """Check that a filter, or anything that has some, is nested at most `most` levels deep.
-
-    Raises:
-        ConfigError: it is deeper. The message doesn't show the filter.
-    """
-    _check_limit("levels", max_levels, measure_filter(condition)[0])
-
-
 def _check_limit(unit: str, limit: int, actual: int) -> None:
     if actual > limit:
         raise ConfigError("filter", f"a filter of at most {limit} {unit}", actual)

@@ -163,15 +163,6 @@ class Port:
             raise InputError(f"embed must be a function from {mapping}, or have {method}, got {safe_repr(embed)}")
         return port
 
-    @classmethod
-    def of_table(cls, ports: Ports) -> Port:
-        """Return the port from a request to the reply of that one of `ports` that answers its type."""
-
-        async def acall(request: Any) -> Any:
-            return await ports[type(request)].acall(request)
-
-        return cls(lambda request: ports[type(request)].call(request), acall)
-
     def __bool__(self) -> bool:
         """Return True if there is a function to call or to await."""
         return self.sync is not None or self.async_ is not None
