@@ -1,4 +1,4 @@
-"""Tables with bars, read by lines: where a text begins or ends inside one, and which lines are its header.
+"""Tables with bars, read by lines: whether a text begins inside one, and which lines are its header.
 
 A row is a line that begins with a bar. The header is the first row; a rule such as `|---|---|` may be below it. A
 splitter cuts a long table anywhere, so a text that begins with a row may or may not begin with the header: only a rule
@@ -8,21 +8,11 @@ shows that it does.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from ctxassembly.data.chunks import Span
 
 RULE_CHARACTERS = frozenset("|:+-= \t")
 """The characters of the rule below a table's header."""
-
-
-class TableEnd(NamedTuple):
-    """The table that a text ends inside of."""
-
-    bar_count: int
-    """The bars of its last row; 0 if the text doesn't end inside a table."""
-    begins_here: bool
-    """True if the table begins in the text, false if it may have begun before."""
 
 
 def begins_inside_table(text: str) -> bool:
@@ -32,16 +22,6 @@ def begins_inside_table(text: str) -> bool:
         return False
     first, _, rest = text.partition("\n")
     return _is_rule(first) or not _is_rule(rest.partition("\n")[0])
-
-
-def table_end(text: str) -> TableEnd:
-    """Return the table that `text` ends inside of."""
-    lines = text.strip().split("\n")
-    first = len(lines)
-    while first and lines[first - 1].lstrip().startswith("|"):
-        first -= 1
-    has_rule = first + 1 < len(lines) and _is_rule(lines[first + 1])
-    return TableEnd(lines[-1].count("|") if first < len(lines) else 0, first < len(lines) and (first > 0 or has_rule))
 
 
 def header_spans(texts: Iterable[str]) -> tuple[list[int], list[Span | None]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxassembly.data.chunks import Span
-from ctxassembly.text.tables import begins_inside_table, header_spans, table_end
+from ctxassembly.text.tables import begins_inside_table, header_spans
 
 HEAD = "| ward | beds |\n|---|---|"
 
@@ -24,20 +24,6 @@ HEAD = "| ward | beds |\n|---|---|"
 )
 def test_begins_inside_table(text: str, expected: bool):
     assert begins_inside_table(text) is expected
-
-
-@pytest.mark.parametrize(
-    ("text", "columns", "begins"),
-    [
-        ("| a | b |", 3, False),
-        (f"{HEAD}\n| a | b |\n", 3, True),
-        ("Text.\n| a | b |", 3, True),
-        ("| a | b |\nText.", 0, False),
-        ("", 0, False),
-    ],
-)
-def test_table_end(text: str, columns: int, begins: bool):
-    assert table_end(text) == (columns, begins)
 
 
 @pytest.mark.parametrize(
