@@ -1,0 +1,170 @@
+"""A rendered context -> its blocks, passages, citations and sources.
+
+Built last, from what was written: each piece knows where it is in the joined text, and a bisection says which chunk owns
+each character there. So label n is what the reader sees as n, and every verbatim character leads back to its chunk.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from ctxassembly.assembly.join import Text
+from ctxassembly.assembly.pool import Pool
+from ctxassembly.assembly.render.layout import Label
+from ctxassembly.assembly.render.write import OURS, RUN_SEPARATOR, Rendered
+from ctxassembly.data.candidates import TextPiece
+from ctxassembly.data.chunks import Chunk, Span
+from ctxassembly.data.citations import Block, Citation, Passage, Source
+from ctxassembly.data.sanitize import copy_metadata
+from ctxassembly.data.trace import Shortened
+from ctxassembly.wording.formats import Heading
+from ctxassembly.wording.metadata_labels import MetadataReader
+
+SNIPPET_CHARS = 200
+"""Characters of a citation's snippet, as published."""
+
+
+class Cited(NamedTuple):
+    """A text and the way back from it."""
+
+    text: str
+    blocks: tuple[Block, ...]
+    passages: tuple[Passage, ...]
+    provenance: tuple[Source, ...]
+
+
+def cite(
+    text: Text, pool: Pool, rendered: Rendered, first: int, reader: MetadataReader, shortened: Mapping[int, Shortened]
+) -> Cited:
+    """Return the text of `rendered`, cited; labels are numbered from `first`. `shortened` is by number of the chunk."""
+    blocks, passages, provenance = list[Block](), list[Passage](), list[Source]()
+    place = offset = 0
+    for number, (label, runs) in enumerate(zip(rendered.layout.labels, rendered.runs, strict=True)):
+        begin = offset = offset + (len(rendered.pieces[place]) if number else 0)
+        place += 1 if number else 0
+        sources: list[tuple[int, Source]] = []
+        for at in range(place, rendered.ends[number]):
+            piece = rendered.pieces[at]
+            if rendered.places[at] != OURS:
+                sources += _sources(text, pool, rendered.layout.owns, piece, rendered.places[at], offset)
+            offset += len(piece)
+        block = "".join(rendered.pieces[place : rendered.ends[number]])
+        place = rendered.ends[number]
+        # A text of escaped characters alone has no verbatim source: the span of its block is used instead.
+        span = (sources[0][1].span[0], sources[-1][1].span[1]) if sources else (begin, offset)
+        own = [*_passages(text, pool, rendered.layout.owns, runs, sources, span)]
+        citation = _citation(pool, label, first + number, span, own, reader, shortened)
+        blocks.append(Block(block, (begin, offset), citation))
+        passages += own
+        provenance += [source for _, source in sources]
+    return Cited(rendered.text, tuple(blocks), tuple(passages), tuple(provenance))
+
+
+def _owned(text: Text, owns: list[int], start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the chunks that own the joined text from `start` to `end`: number, start and end of the part."""
+    number = max(bisect_right(owns, start) - 1, 0)
+    while number < len(owns) and owns[number] < end:
+        first, last = max(start, owns[number]), min(end, text.ends[number])
+        if first < last:
+            yield number, first, last
+        number += 1
+
+
+def _sources(text: Text, pool: Pool, owns: list[int], piece: str, place: int, offset: int) -> Iterator[tuple[int, Source]]:
+    """Yield the sources of a verbatim `piece`, which is at `place` in the joined text and at `offset` in the context."""
+    for number, start, end in _owned(text, owns, place, place + len(piece)):
+        chunk, begin = pool.candidates[number].chunk, text.begins[number]
+        # An offset that counts in a page or a section says nothing of the document.
+        base = chunk.start if chunk.origin is None or not chunk.origin.section else None
+        yield start, Source(
+            (offset + start - place, offset + end - place),
+            chunk.id,
+            chunk.document_id,
+            None if base is None else base + start - begin,
+            None if base is None else base + end - begin,
+            (start - begin, end - begin),
+        )
+
+
+def _passages(
+    text: Text, pool: Pool, owns: list[int], runs: list[Span], sources: list[tuple[int, Source]], whole: Span
+) -> Iterator[Passage]:
+    """Yield the passages of a label: of runs between which no chunk is left out, one. `whole` is the span of all."""
+    pieces: list[TextPiece] = []
+    last_chunk, first_place = -1, runs[0][0]
+    for start, end in runs:
+        owned = [*_owned(text, owns, start, end)]
+        is_apart = pieces and (owned[0][0] > last_chunk + 1 or _is_broken(text, first_place, start))
+        if is_apart:
+            yield _passage(pool, pieces, sources, first_place, start, whole)
+            pieces, first_place = [], start
+        separator = RUN_SEPARATOR if pieces else ""
+        before = start
+        for number, first, last in owned:
+            begin = text.begins[number]
+            overlap = owns[number] - begin if first == owns[number] else 0
+            glue = text.text[before:first]
+            pieces.append(TextPiece(pool.candidates[number], first - begin, last - begin, separator + glue, overlap))
+            separator, before, last_chunk = "", last, number
+    yield _passage(pool, pieces, sources, first_place, runs[-1][1], whole)
+
+
+def _is_broken(text: Text, start: int, end: int) -> bool:
+    """Return True if the text at `end` doesn't continue that at `start`."""
+    return bisect_right(text.breaks, start) != bisect_right(text.breaks, end)
+
+
+def _passage(
+    pool: Pool, pieces: list[TextPiece], sources: list[tuple[int, Source]], start: int, end: int, whole: Span
+) -> Passage:
+    spans = [source.span for place, source in sources if start <= place < end]
+    span = (spans[0][0], spans[-1][1]) if spans else whole
+    return Passage(pieces[0].candidate.chunk.document_id, tuple(pieces), span)
+
+
+def _citation(
+    pool: Pool,
+    label: Label,
+    number: int,
+    span: Span,
+    passages: list[Passage],
+    reader: MetadataReader,
+    shortened: Mapping[int, Shortened],
+) -> Citation:
+    best = pool.candidates[label.best]
+    chunk = best.chunk
+    own: list[Chunk] = [pool.candidates[at].chunk for at in label.chunks]
+    texts = (piece.text for passage in passages for piece in passage.pieces if piece.candidate is best)
+    pages, source, row = reader.pages(own), reader.source(chunk), reader.number(chunk, "row_number")
+    section, sheet = reader.line(chunk, "section"), reader.line(chunk, "sheet")
+    heading = Heading(number, source, pages, section or "", sheet or "", "" if row is None else str(row))
+    return Citation(
+        label=str(number),
+        document_id=chunk.document_id,
+        chunk_ids=tuple(dict.fromkeys([one.id for one in own])),
+        span=span,
+        snippet=_snippet(next(texts, "").strip()),
+        best_chunk_id=chunk.id,
+        score=best.score,
+        source=source,
+        section=section,
+        sheet=sheet,
+        row=row,
+        start_line=reader.number(chunk, "start_line"),
+        page=reader.number(chunk, "page"),
+        pages=pages,
+        metadata=copy_metadata(chunk.metadata),
+        shortened=tuple([shortened[at] for at in label.chunks if at in shortened]),
+        reference=reader.reference(heading),
+    )
+
+
+def _snippet(text: str) -> str:
+    """Return the beginning of `text` up to its last whole word; if less than half would remain, that word is cut."""
+    if len(text) <= SNIPPET_CHARS:
+        return text
+    # One more character, since a blank there says that the word before it is whole; the stroke is the next one.
+    words = f"{text[: SNIPPET_CHARS + 1]}|".rsplit(maxsplit=1)[0]
+    return words if SNIPPET_CHARS // 2 <= len(words) <= SNIPPET_CHARS else text[:SNIPPET_CHARS]

@@ -1,0 +1,156 @@
+"""What is written above the text of a label: header, values of metadata, and the summary of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from ctxassembly.assembly.pool import Pool
+from ctxassembly.assembly.render.layout import Label
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import Candidate, HeaderDetail
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.metadata_keys import get_path
+from ctxassembly.errors import ConfigError
+from ctxassembly.wording.formats import FORMATS, Format, Heading, Lines
+from ctxassembly.wording.label_guards import escape_labels, escape_value
+from ctxassembly.wording.languages import LANGUAGES
+from ctxassembly.wording.metadata_labels import MetadataReader, line_of
+from ctxassembly.wording.sanitize import sanitize_line
+from ctxassembly.wording.unicode import escape_xml, make_encodable, one_line
+
+Key = tuple[int, tuple[int, ...], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """The writer of headers. A header is written many times while the budget is filled, so it is kept."""
+
+    config: AssemblyConfig
+    pool: Pool
+    reader: MetadataReader
+    summaries: dict[int, str]
+    """The page summary of each document that has one, by its number."""
+    known: dict[Key, Lines] = field(default_factory=dict)
+
+    @property
+    def form(self) -> Format | None:
+        """The record of the format; None for a function of the caller."""
+        return FORMATS.get(self.config.format) if isinstance(self.config.format, str) else None
+
+    def lines(self, number: int, label: Label, detail: HeaderDetail, *, is_first: bool) -> tuple[str, str]:
+        """Return what is before and after the text of `label`, line breaks included.
+
+        `is_first` is true for the first label of its document, which has the page summary.
+        """
+        header, footer = self._header(number, label, detail)
+        lines = [header] if header else []
+        if detail is HeaderDetail.FULL:
+            if self.config.header_keys:
+                lines += self._values(self.pool.candidates[label.best].chunk)
+            if is_first and (summary := self.summaries.get(label.document)):
+                lines.append(LANGUAGES[self.config.language].summary.format(summary))
+        return "".join([line + "\n" for line in lines]), "\n" + footer if footer else ""
+
+    def _header(self, number: int, label: Label, detail: HeaderDetail) -> Lines:
+        form = self.form
+        if detail is HeaderDetail.NONE or (form is None and detail is HeaderDetail.LABEL):
+            return "", ""
+        if form is not None and detail is HeaderDetail.LABEL:
+            return form.lines(Heading(number), LANGUAGES[self.config.language])
+        # The number is written last: a header is measured before its number is known. A caller's function gets it.
+        key = label.best, label.chunks, 0 if form else number
+        if key not in self.known:
+            if form is None:
+                self.known[key] = self._custom_lines(number, label)
+            else:
+                self.known[key] = form.write_header(self._heading(1, label), LANGUAGES[self.config.language]), ""
+        rest, footer = self.known[key]
+        return (rest, footer) if form is None else (form.header(number, rest), form.footer)
+
+    def _heading(self, number: int, label: Label) -> Heading:
+        """Return the heading with the fields that its format needs; a caller's function gets all of them."""
+        reader, best = self.reader, self.pool.candidates[label.best]
+        chunk, form = best.chunk, self.form
+        needs = form.needs if form else ("source", "pages", "place")
+        pages = reader.pages([self.pool.candidates[number].chunk for number in label.chunks]) if "pages" in needs else ()
+        safe_pages = tuple([self._safe(page) if isinstance(page, str) else page for page in pages])
+        source = self._safe(reader.source(chunk)) if "source" in needs else ""
+        heading = Heading(number, source, safe_pages, score=best.score)
+        if "place" not in needs:
+            return heading
+        row = reader.number(chunk, "row_number")
+        return replace(
+            heading,
+            section=self._safe(reader.line(chunk, "section") or ""),
+            sheet=self._safe(reader.line(chunk, "sheet") or ""),
+            row="" if row is None else self._safe(str(row)),
+            metadata=MappingProxyType(chunk.metadata) if isinstance(chunk.metadata, dict) else chunk.metadata,
+        )
+
+    def _custom_lines(self, number: int, label: Label) -> Lines:
+        function: Any = self.config.format
+        returned = function(self._heading(number, label))
+        lines = (returned, "") if isinstance(returned, str) else returned
+        if not isinstance(lines, tuple) or len(lines) != 2 or not all(isinstance(line, str) for line in lines):
+            raise ConfigError("format", "a function that returns a header, or a header and a footer", returned)
+        return make_encodable(lines[0].strip()), make_encodable(lines[1].strip())
+
+    def _values(self, chunk: Chunk) -> list[str]:
+        """Return the values of `chunk` under `header_keys`, each on a line after its key: no value can begin a line."""
+        name = format_name(self.config)
+        values = (
+            (key, None if chunk.is_hidden_from_model(key) else line_of(get_path(chunk.metadata, key), key))
+            for key in self.config.header_keys
+        )
+        lines = ((key, value if not self.config.sanitize else sanitize_line(value)) for key, value in values if value)
+        return [escape_labels(f"{one_line(key)}: {escape_value(line, name)}", name) for key, line in lines if line]
+
+    def _safe(self, line: str) -> str:
+        """Return a `line` of metadata that forges no label, and no line of ours if the format writes no label."""
+        name, line = format_name(self.config), sanitize_line(line) if self.config.sanitize else line
+        if not (self.form and self.form.has_labels):
+            line = escape_labels(line, name)
+        return escape_value(line, name)
+
+
+def format_name(config: AssemblyConfig) -> str:
+    """Return the name of the format; "custom" for a function of the caller."""
+    return config.format if isinstance(config.format, str) else "custom"
+
+
+def make_headers(pool: Pool, config: AssemblyConfig) -> Headers:
+    """Return the writer of headers for the chunks of `pool`."""
+    return Headers(config, pool, MetadataReader(config.keys, config.language, for_header=True), _summaries(pool, config))
+
+
+def _summaries(pool: Pool, config: AssemblyConfig) -> dict[int, str]:
+    """Return the first summary among the chunks of each document, on one line, by the number of the document."""
+    found: dict[int, str] = {}
+    first_keys = {*config.summary_key, *(key.partition(".")[0] for key in config.summary_key)}
+    edges = (*pool.documents, len(pool.candidates))
+    for document, (first, end) in enumerate(zip(edges, edges[1:], strict=False)):
+        own: Iterable[Candidate] = (
+            one for one in pool.candidates[first:end] if not first_keys.isdisjoint(one.chunk.metadata)
+        )
+        summary = next(filter(None, (page_summary(one.chunk, config.summary_key) for one in own)), "")
+        line = one_line(summary)
+        if config.sanitize:
+            line = sanitize_line(line)
+        if len(summary.splitlines()) > 1:
+            line = escape_value(line, format_name(config))
+        form = FORMATS.get(format_name(config))
+        if line:
+            found[document] = escape_xml(line) if form and form.has_markup else line
+    return found
+
+
+def page_summary(chunk: Chunk, keys: Sequence[str]) -> str:
+    """Return the page summary in the metadata of `chunk`; empty if there is none."""
+    for key in keys:
+        value = get_path(chunk.metadata, key)
+        if isinstance(value, str) and value.strip() and not chunk.is_hidden_from_model(key):
+            return str.__str__(value)
+    return ""

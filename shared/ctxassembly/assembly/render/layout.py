@@ -1,0 +1,149 @@
+"""The chosen units -> labels in the order in which they are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ctxassembly.assembly.join import Text
+from ctxassembly.assembly.pool import Pool
+from ctxassembly.assembly.rendering.order import SortKeys, arrange
+from ctxassembly.assembly.score.score import Scores
+from ctxassembly.assembly.select.parts import PARTS
+from ctxassembly.assembly.units import Units
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.chunks import Span
+from ctxassembly.wording.metadata_labels import MetadataReader
+
+if TYPE_CHECKING:
+    from ctxassembly.assembly.units import Bools, Ints
+
+
+class Label(NamedTuple):
+    """What is read under one label: runs of one document in reading order."""
+
+    part: int
+    document: int
+    best: int
+    """The number in the pool of its best chunk: hits before neighbors, then by rank."""
+    chunks: tuple[int, ...]
+    """All chunks that its runs are in, in reading order."""
+    runs: tuple[Span, ...]
+    """In the joined text."""
+    value: float
+    """Of its best unit."""
+
+
+class Layout(NamedTuple):
+    """The labels of a context, in order."""
+
+    labels: list[Label]
+    owns: list[int]
+    """From where on the text is owned by each chunk: a chunk that isn't read leaves its overlap to the next one."""
+
+
+def lay_out(
+    text: Text, pool: Pool, units: Units, scores: Scores, parts: Ints, mask: Bools, config: AssemblyConfig, *, by_value: bool
+) -> Layout:
+    """Return the labels of the units in `mask`. With `by_value`, the order "auto" goes by the values of units."""
+    owns = _owners(text, units, mask)
+    first, last = _runs(units, parts, mask, owns, by_chunk=config.cite == "chunk")
+    is_lead = ~(mask[first - 1] & units.continues[first])
+    starts, ends = np.where(is_lead, units.leads[first], units.starts[first]), units.ends[last]
+    values = np.maximum.reduceat(np.where(mask, scores.values, -np.inf), first)
+    stretches = np.searchsorted(text.breaks, starts, "right")
+    first_chunks, last_chunks = np.searchsorted(owns, starts, "right") - 1, np.searchsorted(owns, ends - 1, "right") - 1
+    order = np.lexsort((starts, parts[first]))
+    columns = (parts[first], units.documents[first], stretches, first_chunks, last_chunks, starts, ends, values)
+    labels: list[Label] = []
+    before: tuple[int, int, int, int] | None = None
+    whole = text.text
+    for part, document, stretch, begin, end, start, stop, value in zip(*(column[order].tolist() for column in columns), strict=True):
+        runs = ((start, stop),)
+        chunks = tuple(
+            number
+            for number in range(begin, end + 1)
+            if (own := whole[max(start, owns[number]) : min(stop, text.ends[number])]) and not own.isspace()
+        )
+        if not chunks:
+            continue
+        joins = before is not None and before[:2] == (part, document)
+        if joins and config.cite != "document":
+            joins = config.cite == "passage" and before is not None and before[2] == stretch and begin <= before[3] + 1
+        if joins and config.cite == "chunk":
+            joins = before is not None and before[3] == begin
+        if joins:
+            known = labels.pop()
+            chunks, runs, value = tuple(dict.fromkeys((*known.chunks, *chunks))), (*known.runs, *runs), max(known.value, value)
+        labels.append(Label(part, document, 0, chunks, runs, value))
+        before = part, document, stretch, end
+    labels = [label._replace(best=_best(pool, label)) for label in labels]
+    return Layout(_in_order(pool, labels, scores, units, mask, config, by_value=by_value), owns)
+
+
+def _owners(text: Text, units: Units, mask: Bools) -> list[int]:
+    """Return from where on each chunk owns the text; where units are chunks, one that isn't read owns no overlap."""
+    if units.leads is units.starts:
+        return text.owns
+    is_left = np.append(True, ~mask[:-1])
+    owns = np.where(is_left & mask & units.continues, units.leads, units.starts)
+    return np.minimum.accumulate(owns[::-1])[::-1].tolist()
+
+
+def _runs(units: Units, parts: Ints, mask: Bools, owns: list[int], *, by_chunk: bool) -> tuple[Ints, Ints]:
+    """Return the first and the last unit of each run of units in `mask` that are read together."""
+    goes_on = mask[:-1] & units.continues[1:] & (parts[1:] == parts[:-1])
+    if by_chunk:
+        owner = np.searchsorted(owns, units.starts, "right")
+        goes_on &= owner[1:] == owner[:-1]
+    begins = mask.copy()
+    begins[1:] &= ~goes_on
+    first, chosen = np.flatnonzero(begins), np.flatnonzero(mask)
+    last = np.append(chosen[np.searchsorted(chosen, first[1:]) - 1], chosen[-1:])
+    return first, last
+
+
+def _best(pool: Pool, label: Label) -> int:
+    """Return the number of the best chunk of `label`."""
+
+    def key(number: int) -> tuple[bool, int, int]:
+        candidate = pool.candidates[number]
+        return candidate.distance > 0, candidate.rank, candidate.distance
+
+    return min(label.chunks, key=key)
+
+
+def _in_order(
+    pool: Pool, labels: list[Label], scores: Scores, units: Units, mask: Bools, config: AssemblyConfig, *, by_value: bool
+) -> list[Label]:
+    """Return `labels` in the order of `config`; with `by_value`, "auto" puts the best units first."""
+    if not config.enabled:
+        return labels
+    order, is_whole = config.order, config.cite == "document"
+    ranks: dict[int, tuple[float, ...]] = {}
+    for label in labels:
+        best = pool.candidates[label.best]
+        # Text of one document stays together: its best rank, or its best value, counts for all of it.
+        rank = (best.rank, best.distance) if not by_value or order != "auto" else (-label.value,)
+        ranks[label.document] = min(ranks.get(label.document, rank), rank)
+    reader = MetadataReader(config.keys, config.language)
+    needs_names = order == "document_order"
+
+    def sort_keys(label: Label) -> SortKeys:
+        best = pool.candidates[label.best]
+        first = pool.candidates[label.chunks[0]]
+        if order == "auto" and by_value:
+            is_together = is_whole or label.part == PARTS - 1
+            relevance: tuple[float, ...] = (label.part, *(ranks[label.document] if is_together else (-label.value,)))
+        elif order in ("auto", "documents") or is_whole:
+            relevance = ranks[label.document]
+        else:
+            relevance = best.rank, best.distance
+        document_id = first.chunk.document_id
+        if not needs_names:
+            return SortKeys(relevance, document_id, label.runs[0][0])
+        page = next(iter(reader.pages([pool.candidates[number].chunk for number in label.chunks])), None)
+        return SortKeys(relevance, document_id, label.runs[0][0], reader.source(best.chunk), page)
+
+    return arrange(labels, "documents" if order == "auto" else order, sort_keys)

@@ -1,0 +1,124 @@
+"""Labels -> the text that the model reads, in pieces of which each knows where it comes from.
+
+Text of a document that could pass for ours is made harmless here (`wording/label_guards.py`); all else of it is verbatim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ctxassembly.assembly.join import Text
+from ctxassembly.assembly.render.headers import Headers, format_name
+from ctxassembly.assembly.render.layout import Label, Layout
+from ctxassembly.data.candidates import GAP, HeaderDetail
+from ctxassembly.data.chunks import Span
+from ctxassembly.wording.label_guards import build_guard, escape_replacements
+
+BLOCK_SEPARATOR = "\n\n"
+RUN_SEPARATOR = f"\n{GAP}\n"
+OURS = -1
+"""The place of a piece that is in no chunk."""
+
+
+class Rendered(NamedTuple):
+    """A context in pieces. Joined they are its text."""
+
+    pieces: list[str]
+    places: list[int]
+    """Where each piece is in the joined text of the chunks; `OURS` if it isn't."""
+    ends: list[int]
+    """The number of pieces up to the end of each block, the separator after it not included."""
+    runs: list[list[Span]]
+    """The runs of each label, without white space at their ends."""
+    layout: Layout
+
+    @property
+    def text(self) -> str:
+        """The text of the context."""
+        return "".join(self.pieces)
+
+
+def write(text: Text, layout: Layout, headers: Headers, detail: HeaderDetail = HeaderDetail.FULL, first: int = 1) -> Rendered:
+    """Return the text of the labels of `layout`, numbered from `first`."""
+    whole = text.text
+    runs = [[_trimmed(whole, run) for run in label.runs] for label in layout.labels]
+    if runs and detail is HeaderDetail.NONE:
+        runs[0][0] = _trimmed(whole, runs[0][0], keeps_indent=False)
+    replaced = _replaced(whole, [run for own in runs for run in own], headers)
+    pieces, places, ends = list[str](), list[int](), list[int]()
+    documents: set[int] = set()
+    for number, (label, own) in enumerate(zip(layout.labels, runs, strict=True), first):
+        if pieces:
+            pieces.append(BLOCK_SEPARATOR)
+            places.append(OURS)
+        header, footer = headers.lines(number, label, detail, is_first=label.document not in documents)
+        documents.add(label.document)
+        if header:
+            pieces.append(header)
+            places.append(OURS)
+        for place, (start, end) in enumerate(own):
+            if place:
+                pieces.append(RUN_SEPARATOR)
+                places.append(OURS)
+            if start in replaced:
+                _add_replaced(pieces, places, whole, (start, end), replaced[start])
+            else:
+                pieces.append(whole[start:end])
+                places.append(start)
+        if footer:
+            pieces.append(footer)
+            places.append(OURS)
+        ends.append(len(pieces))
+    return Rendered(pieces, places, ends, runs, layout)
+
+
+def _trimmed(whole: str, run: Span, *, keeps_indent: bool = True) -> Span:
+    """Return `run` without white space at its ends; the indentation of a line that begins there stays."""
+    start, end = run
+    piece = whole[start:end]
+    bare = piece.rstrip()
+    blank = len(bare) - len(bare.lstrip())
+    if blank and keeps_indent:
+        line = bare.rfind("\n", 0, blank) + 1
+        blank = line if line or whole[start - 1] == "\n" else blank
+    return start + blank, start + len(bare)
+
+
+Replacements = Mapping[int, tuple[int, str]]
+
+
+def _replaced(whole: str, runs: list[Span], headers: Headers) -> dict[int, Replacements]:
+    """Return what is replaced in each of `runs`, by its start; in nearly all texts nothing is.
+
+    All runs are looked through at once: each begins a line, and no form reaches beyond one.
+    """
+    body = "\n".join([whole[start:end] for start, end in runs])
+    name, config = format_name(headers.config), headers.config
+    replaced = escape_replacements(body, name, guard=build_guard(name), sanitize=config.sanitize)
+    found: dict[int, Replacements] = {}
+    if replaced:
+        offset, places = 0, sorted(replaced)
+        for start, end in runs:
+            inside = [at for at in places if offset <= at <= offset + end - start]
+            if inside:
+                found[start] = {at - offset: (replaced[at][0] - offset, replaced[at][1]) for at in inside}
+            offset += end - start + 1
+    return found
+
+
+def _add_replaced(pieces: list[str], places: list[int], whole: str, run: Span, replaced: Replacements) -> None:
+    """Add the text of `run` with what is replaced in it, each verbatim stretch as a piece of its own."""
+    start, end = run
+    at = start
+    for offset, (stop, replacement) in replaced.items():
+        if start + offset > at:
+            pieces.append(whole[at : start + offset])
+            places.append(at)
+        if replacement:
+            pieces.append(replacement)
+            places.append(OURS)
+        at = start + stop
+    if at < end:
+        pieces.append(whole[at:end])
+        places.append(at)

@@ -1,0 +1,1 @@
+"""The value of each sentence for a query: signals as rows of numbers, each with a weight."""

@@ -1,0 +1,57 @@
+"""The value of each sentence for a query, and how relevant it is; or of each chunk by rank alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ctxassembly.assembly.join import Text
+from ctxassembly.assembly.pool import Pool
+from ctxassembly.assembly.score.names import name_values, title_values
+from ctxassembly.assembly.score.retrieved import retrieval_values
+from ctxassembly.assembly.score.speakers import speaker_values
+from ctxassembly.assembly.score.tables import even_out
+from ctxassembly.assembly.score.weights import WEIGHTS
+from ctxassembly.assembly.score.words import word_values
+from ctxassembly.assembly.units import Units, best_of_chunks
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.text.terms import query_terms
+
+if TYPE_CHECKING:
+    from ctxassembly.assembly.units import Floats
+
+FAR = 1e6
+"""By rank alone all hits come before all neighbors, and those before the neighbors a step farther away."""
+
+
+class Scores(NamedTuple):
+    """Two numbers for each unit."""
+
+    values: Floats
+    """Only differences count; -inf for a unit that can't be chosen."""
+    relevance: Floats
+    """1 for the best, 0 for one of the same rank without any word of the query."""
+
+
+def score_by_query(text: Text, pool: Pool, units: Units, query: str, keys: MetadataKeys) -> Scores:
+    """Return the values of the sentences `units` of `text` for `query`."""
+    retrieved = best_of_chunks(units, retrieval_values(pool, WEIGHTS), -np.inf)
+    offered = np.isfinite(retrieved)
+    values = retrieved + word_values(text, units, query_terms(query), query, offered, WEIGHTS)
+    values += WEIGHTS.name * name_values(pool, query, keys)[units.documents]
+    if (turns := speaker_values(text, units, query)) is not None:
+        values += WEIGHTS.speaker * turns
+    values = even_out(values, text, units)
+    best = values.max(initial=-np.inf)
+    if (titles := title_values(text, pool, units, values, query, keys)) is not None:
+        values = np.minimum(values + WEIGHTS.title * titles, best)
+    return Scores(values, 1 - (best - values) / WEIGHTS.lexical)
+
+
+def score_by_rank(pool: Pool, units: Units) -> Scores:
+    """Return the values of `units`, hits first, then their neighbors by distance."""
+    ranks = np.array([-one.rank - FAR * one.distance for one in pool.candidates], float)
+    values = best_of_chunks(units, ranks, -np.inf)
+    values[units.ends <= units.starts] = -np.inf
+    return Scores(values, np.ones(len(values)))

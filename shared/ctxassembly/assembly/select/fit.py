@@ -1,0 +1,153 @@
+"""The limits are kept here: as many of the best units as fit, counted on the rendered text.
+
+"The k best units, closed" is a family of growing masks, so a bisection over k by estimated costs finds the number; the
+rendered text is counted exactly, and what it has corrects the estimate. A few tries come within two percent of the limit.
+Then smaller units than the next best one get the rest of the room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ctxassembly.assembly.select.close import Close, first_units
+from ctxassembly.assembly.units import Units
+
+if TYPE_CHECKING:
+    from ctxassembly.assembly.render.write import Rendered
+    from ctxassembly.assembly.units import Bools, Floats, Ints
+
+GAP_COST = 4
+"""Tokens of a gap marker with its line breaks."""
+ENOUGH, FIRST_AIM, AIM = 0.98, 0.98, 0.994
+"""Shares of the limit: a context that has as much is good; what the first try aims at, and what the next ones do."""
+TRIES = 4
+SLACK, FIRST_SLACK = 0.004, 0.01
+"""Shares of the limit by which a try may be below its aim."""
+MAX_TAIL = 60
+"""Units behind the last one that fits that may get the rest of the room."""
+MIN_COST = 5
+"""Tokens of the smallest rest of room that is worth a try."""
+
+
+class Load(NamedTuple):
+    """The size of a rendered context."""
+
+    tokens: int
+    share: float
+    """Of the limit that it fills most: tokens or characters. It fits up to 1."""
+
+
+class Fitted(NamedTuple):
+    """What fits."""
+
+    mask: Bools
+    rendered: Rendered
+    load: Load
+
+
+class Costs(NamedTuple):
+    """Estimated costs, but for one factor."""
+
+    units: Units
+    groups: Ints
+    """The number of the group of each unit that has a header of its own: its document and part."""
+    headers: Floats
+    """The cost of a header of each group."""
+
+    def of(self, mask: Bools) -> float:
+        """Return the cost of a context of the units in `mask`, with headers and gap markers."""
+        runs = mask.copy()
+        runs[1:] &= ~(mask[:-1] & self.units.continues[1:] & (self.groups[1:] == self.groups[:-1]))
+        is_used = np.bincount(self.groups[mask], minlength=len(self.headers)) > 0
+        gaps = int(np.count_nonzero(runs)) - int(np.count_nonzero(is_used))
+        return float(self.units.costs @ mask + self.headers @ is_used) + GAP_COST * gaps
+
+
+def fit(
+    costs: Costs,
+    order: Ints,
+    close: Close,
+    write: Callable[[Bools], Rendered],
+    weigh: Callable[[Rendered], Load],
+    share_per_cost: float,
+) -> Fitted | None:
+    """Return as many of the best units in `order` as fit; None if not even the first one does.
+
+    `share_per_cost` is an estimate of the share of the limit that one unit of cost takes.
+    """
+    size, low, high = len(costs.units.starts), 0, len(order)
+    aim, kept = FIRST_AIM / share_per_cost, None
+    for attempt in range(TRIES):
+        number = _most(costs, order, close, aim, low, high, SLACK if attempt else FIRST_SLACK)
+        if number == low:
+            break
+        mask = first_units(order, number, close, size)
+        rendered = write(mask)
+        load = weigh(rendered)
+        if load.share <= 1:
+            kept, low = Fitted(mask, rendered, load), number
+        else:
+            high = number - 1
+        if kept and (low == len(order) or load.share >= ENOUGH and load.share <= 1):
+            return kept
+        share_per_cost = load.share / costs.of(mask)
+        aim = AIM / share_per_cost
+    if kept is None:
+        return _first(costs, order[:1], close, write, weigh)
+    room = AIM * (1 - kept.load.share) / share_per_cost
+    if tail := _smaller(costs, kept.mask, order[low:][:MAX_TAIL], room):
+        mask = kept.mask.copy()
+        mask[tail] = True
+        rendered = write(mask)
+        load = weigh(rendered)
+        if load.share <= 1:
+            return Fitted(mask, rendered, load)
+    return kept
+
+
+def _first(
+    costs: Costs, order: Ints, close: Close, write: Callable[[Bools], Rendered], weigh: Callable[[Rendered], Load]
+) -> Fitted | None:
+    """Return the best unit, with what it needs or, if that doesn't fit, alone; None if it doesn't fit at all."""
+    for rule in (close, lambda mask: mask):
+        mask = first_units(order, 1, rule, len(costs.units.starts))
+        rendered = write(mask)
+        load = weigh(rendered)
+        if load.share <= 1:
+            return Fitted(mask, rendered, load)
+    return None
+
+
+def _most(costs: Costs, order: Ints, close: Close, aim: float, low: int, high: int, slack: float) -> int:
+    """Return the number above `low` and up to `high` of best units that cost `aim`, or less by a share of `slack`."""
+    size, before = len(costs.units.starts), np.cumsum(costs.units.costs[order[:high]])
+    guess = int(np.searchsorted(before, aim * FIRST_AIM))
+    while low < high:
+        middle = min(max(guess, low + 1), high)
+        rest = aim - costs.of(first_units(order, middle, close, size))
+        if rest >= 0:
+            low = middle
+            if rest <= slack * aim:
+                break
+        else:
+            high = middle - 1
+        guess = int(np.searchsorted(before, before[middle - 1] + rest))
+    return low
+
+
+def _smaller(costs: Costs, mask: Bools, order: Ints, room: float) -> list[int]:
+    """Return those of the next best units that fit into the `room`, each one that fits beside those before it."""
+    is_used = np.bincount(costs.groups[mask], minlength=len(costs.headers)) > 0
+    groups = costs.groups[order]
+    extra = costs.units.costs[order] + np.where(is_used[groups], GAP_COST, costs.headers[groups])
+    found: list[int] = []
+    for number, cost in zip(order.tolist(), extra.tolist(), strict=True):
+        if cost <= room and not mask[number]:
+            found.append(number)
+            room -= cost
+            if room < MIN_COST:
+                break
+    return found

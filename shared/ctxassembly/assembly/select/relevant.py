@@ -1,0 +1,50 @@
+"""How many of the best units may be read: those that are relevant enough, each text once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ctxassembly.assembly.join import Text
+from ctxassembly.assembly.score.score import Scores
+from ctxassembly.assembly.units import Units
+
+if TYPE_CHECKING:
+    from ctxassembly.assembly.units import Floats, Ints
+
+FIRST_DISTANCE = 2.0
+"""How much farther from the best the first text may be: cheap text may be less relevant. The factor falls evenly to 1 where
+the context is full."""
+MIN_REPEATED = 20
+"""Characters of the shortest sentence that is read once only; shorter ones are answers, rows and headings."""
+SPARE = 1.5
+"""How much more than the budget the best units have that are looked through for repeated text."""
+
+
+def best_first(scores: Scores) -> Ints:
+    """Return the numbers of the units that can be chosen, best first; of equal ones the first in the text."""
+    order = np.argsort(-scores.values, kind="stable")
+    return order[: int(np.isfinite(scores.values).sum())]
+
+
+def each_text_once(text: Text, units: Units, order: Ints, cost: float) -> tuple[Ints, dict[int, int]]:
+    """Return the best units, somewhat more than have this `cost`, each text once; and the better one of each copy."""
+    count = int(np.searchsorted(np.cumsum(units.costs[order]), SPARE * cost)) + 1
+    order = order[:count]
+    whole, seen, copies = text.text, dict[str, int](), dict[int, int]()
+    starts, ends = units.starts[order].tolist(), units.ends[order].tolist()
+    for number, start, end in zip(order.tolist(), starts, ends, strict=True):
+        if end - start >= MIN_REPEATED and (other := seen.setdefault(whole[start:end].strip(), number)) != number:
+            copies[number] = other
+    if copies:
+        order = order[~np.isin(order, [*copies])]
+    return order, copies
+
+
+def relevant_count(scores: Scores, order: Ints, tokens: Floats, minimum: float, max_tokens: int) -> int:
+    """Return how many of the best units, which have these `tokens`, are relevant enough for `max_tokens`; at least 1."""
+    before = np.cumsum(tokens) - tokens
+    factors = FIRST_DISTANCE - (FIRST_DISTANCE - 1) * np.minimum(before / max_tokens, 1.0)
+    below = np.flatnonzero(scores.relevance[order] < 1 - (1 - minimum) * factors)
+    return max(int(below[0]) if len(below) else len(order), min(len(order), 1))

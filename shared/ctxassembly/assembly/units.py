@@ -1,0 +1,85 @@
+"""What a context is chosen from: the sentences of a text, or its chunks, as arrays with an entry for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ctxassembly.assembly.join import Text
+from ctxassembly.assembly.pool import Pool
+from ctxassembly.text.scan import PAD, scan
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Bools = NDArray[np.bool_]
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.intp]
+
+CHARACTERS_PER_TOKEN = 4.4
+"""Of English prose, for chunks that are whole; all costs are scaled by a sample of the text."""
+
+
+class Units(NamedTuple):
+    """The units of a text in its order. Offsets are into the text; `firsts` and `lasts` have an entry for each chunk."""
+
+    starts: Ints
+    ends: Ints
+    leads: Ints
+    """Where a unit begins if the one before it isn't read: a chunk then begins with its overlap."""
+    continues: Bools
+    """Whether a unit continues the one before it."""
+    documents: Ints
+    """The number of the document of each unit."""
+    firsts: Ints
+    lasts: Ints
+    """The first unit of each chunk, and the one after its last."""
+    costs: Floats
+    """About how many tokens each has, but for a factor."""
+
+
+def sentence_units(text: Text, pool: Pool) -> Units:
+    """Return the sentences of `text`. A sentence on the border of two chunks is one of both."""
+    known = scan(text.text)
+    starts = known.sentences
+    ends = np.append(starts[1:], len(text.text) - len(PAD))
+    middles = starts + np.maximum(ends - starts - 3, 0) // 2  # of what is more than line breaks
+    firsts, lasts = np.searchsorted(middles, text.begins), np.searchsorted(middles, text.ends)
+    lasts = np.maximum(firsts, lasts)
+    return Units(starts, ends, starts, *_runs(starts, text), firsts, lasts, known.costs)
+
+
+def chunk_units(text: Text, pool: Pool) -> Units:
+    """Return the chunks of `text`, each with the text that is its own."""
+    starts, ends = np.array(text.owns), np.array(text.ends)
+    numbers = np.arange(len(starts))
+    costs = (ends - starts) / CHARACTERS_PER_TOKEN
+    return Units(starts, ends, np.array(text.begins), *_runs(starts, text), numbers, numbers + 1, costs)
+
+
+def _runs(starts: Ints, text: Text) -> tuple[Bools, Ints]:
+    """Return for units from `starts` on whether each continues the one before, and the number of its document."""
+    continues = np.ones(len(starts), bool)
+    continues[np.searchsorted(starts, text.breaks, "right") - 1] = False
+    opens = np.searchsorted(starts, text.opens, "right") - 1
+    opens[:1] = 0
+    counts = np.diff(opens, append=len(starts))
+    return continues, np.repeat(np.arange(len(opens)), counts)
+
+
+def best_of_chunks(units: Units, values: Floats, least: float) -> Floats:
+    """Return for each unit the highest of the `values` of the chunks that have it; `least` for what is in none."""
+    counts = units.lasts - units.firsts
+    before = np.cumsum(counts) - counts
+    best = np.full(len(units.starts), least)
+    numbers = np.arange(counts.sum()) + np.repeat(units.firsts - before, counts)
+    np.maximum.at(best, numbers, np.repeat(values, counts))
+    return best
+
+
+def best_in_chunks(units: Units, values: Floats) -> Floats:
+    """Return for each chunk the highest of the `values` of its units; -inf if it has none."""
+    edges = np.stack([units.firsts, units.lasts], 1).ravel()
+    best = np.maximum.reduceat(np.append(values, -np.inf), edges)[::2]
+    return np.where(units.lasts > units.firsts, best, -np.inf)

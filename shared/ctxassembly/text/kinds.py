@@ -1,0 +1,81 @@
+"""One table for all scripts: the kind of each character, and its plain form.
+
+A text is read as an array of character codes, and these tables turn it into arrays of kinds and of plain characters in
+one step each. So words and sentences are found by comparing numbers, in every script the same way; a new script is a
+range in a list. Characters beyond the basic plane are rare: they are read as a Chinese character or as a sign.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Bytes = NDArray[np.uint8]
+    Codes = NDArray[np.uint16]
+
+LETTER, SPACE, STOP, CLOSING, NEWLINE, LOWER, UNSPACED, WIDE_STOP = (1 << bit for bit in range(8))
+"""Kinds, as bits. LETTER: a letter, a digit, a mark on one, or "_". STOP: may end a sentence if a blank follows.
+CLOSING: may come after a stop. UNSPACED: of a script without spaces between words. WIDE_STOP: ends a sentence without
+a blank."""
+
+UNSPACED_RANGES = (
+    (0x3005, 0x3008),  # Japanese iteration marks
+    (0x3040, 0x3100),  # Hiragana, Katakana
+    (0x31F0, 0x3200),
+    (0x3400, 0xA000),  # Chinese characters
+    (0xF900, 0xFB00),
+    (0x0E01, 0x0EDF),  # Thai, Lao
+    (0x1000, 0x10A0),  # Burmese
+    (0x1780, 0x1800),  # Khmer
+)
+_STOPS = ".!?\u2026\u0589\u061f\u06d4\u0964"
+_CLOSING = "\"'\u201d\u2019\u00bb\u203a)]*_\u300d\u300f\uff09\u201c"
+_WIDE_STOPS = "\u3002\uff01\uff1f\uff61"
+_BREAKS = "\n\r\x0b\x0c\x85\u2028\u2029"
+_PLANE = 0x10000
+_CHINESE, _NO_LETTERS, _HIGH_SURROGATES = 0x3400, range(0x3400, 0xF900), 0xD800
+"""Between U+3400 and U+D800 all are letters that have no other form; from there to U+F900 none is."""
+
+
+class CharacterTable(NamedTuple):
+    """By character code: the kind, and the code of the plain form (lower case, without accent)."""
+
+    kinds: Bytes
+    plain: Codes
+
+
+@cache
+def character_table() -> CharacterTable:
+    """Return the table of the basic plane, made once in some 10 ms."""
+    kinds, plain = np.zeros(_PLANE, np.uint8), np.arange(_PLANE, dtype=np.uint16)
+    for code in (*range(_NO_LETTERS.start), *range(_NO_LETTERS.stop, _PLANE)):
+        character = chr(code)
+        if character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M":
+            kinds[code] = LETTER | (LOWER if character.islower() else 0)
+            form = unicodedata.normalize("NFKD", character.lower())[:1]
+            plain[code] = min(ord(form or character), _PLANE - 1)
+        elif character.isspace():
+            kinds[code] = SPACE | (NEWLINE if character in _BREAKS else 0)
+    kinds[_CHINESE:_HIGH_SURROGATES] = LETTER
+    for low, high in UNSPACED_RANGES:
+        kinds[low:high] |= LETTER | UNSPACED
+    for characters, kind in ((_STOPS, STOP), (_CLOSING, CLOSING), (_WIDE_STOPS, WIDE_STOP)):
+        kinds[[*map(ord, characters)]] |= kind
+    return CharacterTable(kinds, plain)
+
+
+def codes_of(text: str) -> Codes:
+    """Return the code of each character of `text`: one number for each, also beyond the basic plane."""
+    encoded = text.encode("utf-16-le", "surrogatepass")
+    if len(encoded) == 2 * len(text):
+        return np.frombuffer(encoded, np.uint16)
+    wide = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    # From U+20000 on there are Chinese characters; below, emoji and rare scripts, read as a sign.
+    other = np.where(wide >= 0x20000, _CHINESE + (wide & 0xFFF), 0x2600)
+    return np.where(wide < _PLANE, wide, other).astype(np.uint16)

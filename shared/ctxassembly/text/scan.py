@@ -1,0 +1,98 @@
+"""What a text has whatever the query: where its sentences and its words begin.
+
+A text is padded with white space at both ends (`PAD`), so that looking at the characters around a place never needs a
+check. Arrays are of offsets in code points.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ctxassembly.text.kinds import LETTER, UNSPACED, character_table, codes_of
+from ctxassembly.text.sentence_starts import sentence_starts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ctxassembly.text.kinds import Bytes, Codes
+
+    Ints = NDArray[np.intp]
+    Keys = NDArray[np.uint64]
+    Floats = NDArray[np.float64]
+
+PAD = "\n" * 8
+"""White space at both ends of a text; 8 characters are read at once where a word begins."""
+STEM = 6
+"""Letters by which two words are forms of one, in any language."""
+FIRST_BITS = 12
+"""Bits of the number for the first two letters of a word, by which most words are skipped."""
+_MASKS = np.array([(1 << 16 * min(length, 4)) - 1 for length in range(STEM + 1)], np.uint64)
+_REST_MASKS = np.array([(1 << 16 * max(length - 4, 0)) - 1 for length in range(STEM + 1)], np.uint32)
+_FIRST_MASKS = np.array([(1 << 16 * min(length, 2)) - 1 for length in range(STEM + 1)], np.uint32)
+_FACTOR, _REST_FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+"""Odd factors with mixed bits (of splitmix64 and xxHash): two stems that differ have the same key by accident only."""
+CHARACTERS_PER_TOKEN = 16
+"""A sentence costs a token a word, and one for so many characters: close enough to choose by, once scaled."""
+
+
+class Scan(NamedTuple):
+    """The sentences and words of a text."""
+
+    sentences: Ints
+    """Where each begins; they tile the text."""
+    costs: Floats
+    """About how many tokens each sentence has, but for a factor that language and subject decide."""
+    kinds: Bytes
+    """The kind of each character of the text."""
+    plain: Codes
+    """Each character in lower case, without accent."""
+    words: Ints
+    lengths: Ints
+    """The letters of each word, at most `STEM`."""
+    firsts: Ints
+    """A number for the first two letters of each word."""
+
+
+@lru_cache(maxsize=8)
+def scan(text: str) -> Scan:
+    """Return what `text`, which is padded, has. The last texts are remembered: the same hits may get a new question."""
+    table = character_table()
+    codes = codes_of(text)
+    kinds, plain = table.kinds.take(codes), table.plain.take(codes)
+    words, lengths = find_words(kinds)
+    lengths = np.minimum(lengths, STEM)
+    sentences = sentence_starts(text, kinds, plain)
+    counts = np.diff(np.searchsorted(words, sentences), append=len(words))
+    costs = counts + np.diff(sentences, append=len(text)) / CHARACTERS_PER_TOKEN
+    return Scan(sentences, costs, kinds, plain, words, lengths, first_letters(plain, words, lengths))
+
+
+def find_words(kinds: Bytes) -> tuple[Ints, Ints]:
+    """Return offset and length of each word. In a script without spaces every two adjacent characters are one."""
+    is_letter = (kinds & (LETTER | UNSPACED)) == LETTER
+    edges = np.flatnonzero(is_letter[1:] != is_letter[:-1])
+    starts, lengths = edges[::2] + 1, edges[1::2] - edges[::2]
+    is_unspaced = (kinds & UNSPACED) > 0
+    if is_unspaced.any():
+        places = np.flatnonzero(is_unspaced)
+        starts, lengths = np.concatenate([starts, places]), np.concatenate([lengths, 1 + is_unspaced[places + 1]])
+        order = starts.argsort(kind="stable")
+        starts, lengths = starts[order], lengths[order]
+    return starts, lengths
+
+
+def first_letters(plain: Codes, starts: Ints, lengths: Ints) -> Ints:
+    """Return a number of `FIRST_BITS` for the first two letters of each word."""
+    two = np.ndarray((len(plain) - len(PAD),), "<u4", plain, 0, (2,))[starts] & _FIRST_MASKS[lengths]
+    return ((two ^ two >> FIRST_BITS - 1) & (1 << FIRST_BITS) - 1).astype(np.intp)
+
+
+def stem_keys(plain: Codes, starts: Ints, lengths: Ints) -> Keys:
+    """Return a number for the first `STEM` letters of each word: four letters are one load, the rest another."""
+    size = len(plain) - len(PAD)
+    first = np.ndarray((size,), "<u8", plain, 0, (2,))[starts] & _MASKS[lengths]
+    rest = np.ndarray((size,), "<u4", plain, 8, (2,))[starts] & _REST_MASKS[lengths]
+    return (first * _FACTOR) ^ (rest * _REST_FACTOR)

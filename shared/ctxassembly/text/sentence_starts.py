@@ -1,0 +1,188 @@
+"""Where sentences begin: after a stop and a blank, and with each line that doesn't go on with the one before.
+
+Only the places of line breaks and stops are looked at, all at once, by the kinds of the characters around them. Three
+kinds of lines go on: a full line of prose that was wrapped, a line of a few digits or signs, which is a cell of the row
+above it, and the rule below the head of a table. A stop ends no sentence after an abbreviation, an initial or the number
+of an item, nor inside a row of a table.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ctxassembly.text.kinds import CLOSING, LETTER, LOWER, NEWLINE, SPACE, STOP, UNSPACED, WIDE_STOP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ctxassembly.text.kinds import Bytes, Codes
+
+    Bools = NDArray[np.bool_]
+    Ints = NDArray[np.intp]
+
+_DIGITS = (ord("0"), ord("9"))
+_FULL_STOP, _BAR, _COLON = map(ord, ".|:")
+MIN_WRAPPED, MIN_WRAPPED_UNSPACED = 40, 12
+"""Characters of the shortest line that may be full: nobody breaks prose to less. Wide characters need half the room."""
+_OPEN_ENDINGS = [*map(ord, ",-\u2010\"\u201d\u2019\u00bb;")]
+"""Last characters of a line after which, as after a letter, the sentence may go on."""
+MAX_CELL = 24
+"""Characters of the longest line without a letter that is a cell of the row above; a longer one is a row itself."""
+MAX_ITEM_NUMBER = 5
+"""Characters up to the stop of the number of an item, such as "(iv)." or "12.3."."""
+MAX_SHORT = 4
+"""Letters of the longest word that may be an abbreviation by its place."""
+_ABBREVIATIONS = (
+    "abb abs afb al app art arts aufl bd bijv blz bsp bzgl bzw ca cap cf chap co cr dr dra dres ed eds eq etc evtl ext fa ff "
+    "fig figs fr geb gegr ggf hr hrsg hw ihv inc incl inkl jr kap lit ltd max min mme mr mrs ms mw nr nos nl no op "
+    "par pp prof resp rev sect sen sog sr sra st str tab tel usw vgl vol vols vs zgn zzgl"
+)
+"""Words of up to four letters that end in a full stop inside sentences, of the five languages of headers."""
+_BEFORE_ORDINALS = re.compile(r"(?i)\b(?:ab|[ai]m|beim|bis|d(?:as|e[mnrs]|ie)|eine?[mnrs]?|oder|seit|und|vom|zu[mr]) \d\d?\Z")
+"""What comes before an ordinal number in German: "am 7. Mai"."""
+_LOOK_BACK = 12
+"""Characters before a number in which such a word is looked for."""
+MAX_SENTENCE, PART = 600, 400
+"""Characters of the longest sentence that isn't divided, such as a log on one line, and of the parts of a longer one."""
+_BLANK = re.compile(r"\s+")
+
+
+def _keys(words: str) -> NDArray[np.uint64]:
+    """Return the numbers of `words` of at most four letters, ascending."""
+    numbers = [sum(ord(letter) << 16 * place for place, letter in enumerate(word[::-1])) for word in words.split()]
+    return np.array(sorted(numbers), np.uint64)
+
+
+_KNOWN = _keys(_ABBREVIATIONS)
+
+
+def sentence_starts(text: str, kinds: Bytes, plain: Codes) -> Ints:
+    """Return the offset of each sentence of `text`, which is padded with line breaks; `kinds` and `plain` are its own."""
+    places = np.flatnonzero((kinds[:-4] & (STOP | NEWLINE | WIDE_STOP)) > 0)
+    kind, after = kinds[places], kinds[places + 1]
+    lines = places[(kind & ~after & NEWLINE) > 0] + 1
+    stops = places[((kind & STOP) > 0) & ((after & (SPACE | CLOSING)) > 0)]
+    wide = places[(kind & WIDE_STOP) > 0] + 1
+    found = [lines[_begins(lines, kinds, plain)], _after_stops(text, stops, lines, kinds, plain)]
+    if len(wide):
+        wide = wide + ((kinds[wide] & CLOSING) > 0)
+        found.append(wide[(kinds[wide] & (WIDE_STOP | NEWLINE)) == 0])
+    return _divide_long(text, merge_sorted(*found))
+
+
+def merge_sorted(*parts: Ints) -> Ints:
+    """Return the numbers of all `parts`, ascending, each once. A stable sort merges runs; `np.unique` takes six times."""
+    found = np.concatenate(parts)
+    found.sort(kind="stable")
+    return found[np.append(True, found[1:] != found[:-1])] if len(found) else found
+
+
+def _begins(lines: Ints, kinds: Bytes, plain: Codes) -> Bools:
+    """Return whether each of `lines` begins a sentence, by where it begins."""
+    ends = np.append(lines[1:], len(kinds)) - 1  # the break before the next line; blank lines count with the line
+    ends = _last_characters(ends, kinds)
+    lengths = ends - lines + 1
+    is_letter = ((kinds & LETTER) > 0) & ~((plain >= _DIGITS[0]) & (plain <= _DIGITS[1]))
+    letters = np.append(0, np.cumsum(is_letter))
+    is_cell = (letters[ends + 1] == letters[lines]) & (lengths <= MAX_CELL)
+    # A rule below the head of a table has neither letters nor digits, however long it is.
+    words = np.append(0, np.cumsum((kinds & LETTER) > 0))
+    goes_on = is_cell | (words[ends + 1] == words[lines])
+    goes_on[1:] |= _is_wrapped(lines, ends, lengths, kinds, plain)
+    goes_on[:1] = False
+    return ~goes_on
+
+
+def _last_characters(ends: Ints, kinds: Bytes) -> Ints:
+    """Return for each of `ends` the last character before it that is no white space."""
+    blank = (kinds[ends] & SPACE) > 0
+    while blank.any():
+        ends = ends - blank
+        blank = (kinds[ends] & SPACE) > 0
+    return ends
+
+
+def _is_wrapped(lines: Ints, ends: Ints, lengths: Ints, kinds: Bytes, plain: Codes) -> Bools:
+    """Return whether each line but the first only goes on with a full line of prose before it."""
+    last, first = ends[:-1], lines[1:]
+    is_next_line = (kinds[first - 2] & NEWLINE) == 0
+    is_open = ((kinds[last] & LETTER) > 0) | (plain[last][:, None] == _OPEN_ENDINGS).any(1)
+    before = np.append(0, lengths[:-2]) if len(lengths) > 1 else lengths[:0]
+    around = np.maximum(before, lengths[1:])
+    is_full = (lengths[:-1] >= MIN_WRAPPED) & (plain[lines[:-1]] != _BAR)
+    is_small = (kinds[first] & LOWER) > 0
+    # A capital may begin a heading as well: its word must not have had room on the line before.
+    word_ends = first.copy()
+    for _ in range(_LOOK_BACK):
+        word_ends = word_ends + ((kinds[word_ends] & LETTER) > 0)
+    is_word = (word_ends > first) & ~((plain[first] >= _DIGITS[0]) & (plain[first] <= _DIGITS[1]))
+    had_no_room = lengths[:-1] + (word_ends - first) >= np.maximum(around, MIN_WRAPPED)
+    is_label = plain[word_ends] == _COLON
+    spaced = is_full & ~is_label & (is_small | (is_word & had_no_room & (around >= MIN_WRAPPED)))
+    is_unspaced = (kinds[last] & kinds[first] & UNSPACED) > 0
+    unspaced = is_unspaced & (lengths[:-1] >= np.maximum(around - 2, MIN_WRAPPED_UNSPACED))
+    return is_next_line & is_open & (spaced | unspaced)
+
+
+def _after_stops(text: str, stops: Ints, lines: Ints, kinds: Bytes, plain: Codes) -> Ints:
+    """Return where the sentences after `stops` begin."""
+    behind = stops + 1
+    for _ in range(2):  # a quotation mark and a bracket
+        behind = behind + ((kinds[behind] & CLOSING) > 0)
+    is_blank = (kinds[behind] & (SPACE | NEWLINE)) == SPACE
+    stops, behind = stops[is_blank], behind[is_blank]
+    starts = behind + 1
+    blank = (kinds[starts] & (SPACE | NEWLINE)) == SPACE
+    while blank.any():
+        starts = starts + blank
+        blank = (kinds[starts] & (SPACE | NEWLINE)) == SPACE
+    # In French a blank is before the mark that closes a quotation.
+    is_mark = ((kinds[starts] & CLOSING) > 0) & ((kinds[starts + 1] & (SPACE | NEWLINE)) == SPACE)
+    starts = starts + 2 * is_mark
+    is_end = ~_is_inside(text, stops, starts, lines, kinds, plain)
+    is_end &= (behind == stops + 1) | ((kinds[starts] & LOWER) == 0)  # "Why?" he asked
+    return starts[is_end & ((kinds[starts] & NEWLINE) == 0)]
+
+
+def _is_inside(text: str, stops: Ints, starts: Ints, lines: Ints, kinds: Bytes, plain: Codes) -> Bools:
+    """Return whether each stop is inside a sentence, which goes on at `starts`."""
+    line_starts = lines[np.searchsorted(lines, stops, "right") - 1]
+    is_row = plain[line_starts] == _BAR
+    is_item = stops - line_starts < MAX_ITEM_NUMBER
+    letters = [(kinds[stops - step] & LETTER) > 0 for step in range(1, MAX_SHORT + 2)]
+    run = np.cumprod(letters, axis=0).sum(0)  # the letters before the stop, one more than MAX_SHORT at most
+    keys = np.zeros(len(stops), np.uint64)
+    for step in range(1, MAX_SHORT + 1):
+        keys |= plain[stops - step].astype(np.uint64) * (run >= step) << np.uint64(16 * step - 16)
+    is_known = _KNOWN.take(np.searchsorted(_KNOWN, keys), mode="clip") == keys
+    is_short = (run > 0) & (run <= MAX_SHORT)
+    last = plain[stops - 1]
+    is_number = (last >= _DIGITS[0]) & (last <= _DIGITS[1])
+    is_before_small = (kinds[starts] & LOWER) > 0
+    following = plain[starts]
+    is_before_number = (following >= _DIGITS[0]) & (following <= _DIGITS[1])
+    has_capital = (kinds[stops - run] & LOWER) == 0
+    is_inside = is_short & (
+        is_known | is_before_small | (~is_number & ((run == 1) | (has_capital & is_before_number)))
+    )
+    is_inside &= plain[stops] == _FULL_STOP
+    for number in np.flatnonzero(is_number & (run <= 2) & ~is_inside).tolist():
+        stop = int(stops[number])
+        is_inside[number] = _BEFORE_ORDINALS.search(text, stop - _LOOK_BACK, stop) is not None
+    return is_inside | is_row | is_item
+
+
+def _divide_long(text: str, starts: Ints) -> Ints:
+    """Return `starts` with more in sentences that are too long, at white space if there is any."""
+    lengths = np.diff(starts, append=len(text))
+    more: list[int] = []
+    for number in np.flatnonzero(lengths > MAX_SENTENCE).tolist():
+        start, end = int(starts[number]), int(starts[number] + lengths[number])
+        while end - start > MAX_SENTENCE:
+            found = _BLANK.search(text, start + PART, start + 2 * PART)
+            start = found.end() if found else start + 2 * PART
+            more.append(start)
+    return merge_sorted(starts, np.array(more, np.intp)) if more else starts
