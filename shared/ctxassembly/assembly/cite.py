@@ -7,7 +7,7 @@ each character there. So label n is what the reader sees as n, and every verbati
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ctxassembly.assembly.join import Text
@@ -41,7 +41,7 @@ def cite(
     """Return the text of `rendered`, cited; labels are numbered from `first`. `shortened` is by number of the chunk."""
     blocks, passages, provenance = list[Block](), list[Passage](), list[Source]()
     place = offset = 0
-    for number, (label, runs) in enumerate(zip(rendered.layout.labels, rendered.runs, strict=True)):
+    for number, label in enumerate(rendered.layout.labels):
         begin = offset = offset + (len(rendered.pieces[place]) if number else 0)
         place += 1 if number else 0
         sources: list[tuple[int, Source]] = []
@@ -54,7 +54,7 @@ def cite(
         place = rendered.ends[number]
         # A text of escaped characters alone has no verbatim source: the span of its block is used instead.
         span = (sources[0][1].span[0], sources[-1][1].span[1]) if sources else (begin, offset)
-        own = [*_passages(text, pool, rendered.layout.owns, runs, sources, span)]
+        own = [*_passages(text, pool, rendered.layout.owns, label.runs, sources, span)]
         citation = _citation(pool, label, first + number, span, own, reader, shortened)
         blocks.append(Block(block, (begin, offset), citation))
         passages += own
@@ -89,7 +89,7 @@ def _sources(text: Text, pool: Pool, owns: list[int], piece: str, place: int, of
 
 
 def _passages(
-    text: Text, pool: Pool, owns: list[int], runs: list[Span], sources: list[tuple[int, Source]], whole: Span
+    text: Text, pool: Pool, owns: list[int], runs: Sequence[Span], sources: list[tuple[int, Source]], whole: Span
 ) -> Iterator[Passage]:
     """Yield the passages of a label: of runs between which no chunk is left out, one. `whole` is the span of all."""
     pieces: list[TextPiece] = []

@@ -80,8 +80,8 @@ def find_fates(text: Text, units: Units, rendered: Rendered, chosen: Chosen) -> 
 def _read_characters(text: Text, rendered: Rendered) -> list[int]:
     """Return how many of the characters that each chunk owns are read."""
     owns, counts = rendered.layout.owns, [0] * len(text.owns)
-    for label, runs in zip(rendered.layout.labels, rendered.runs, strict=True):
-        for start, end in runs:
+    for label in rendered.layout.labels:
+        for start, end in label.runs:
             for number in label.chunks:
                 counts[number] += max(min(end, text.ends[number]) - max(start, owns[number]), 0)
     return counts

@@ -191,7 +191,7 @@ def _cut(
         if run is not None:
             rendered = beginning(run, detail)
             return Fitted(mask, rendered, weigh(rendered))
-    empty = Rendered([], [], [], [], Layout([], layout.owns))
+    empty = Rendered([], [], [], Layout([], layout.owns))
     return Fitted(np.zeros(len(mask), bool), empty, Load(count_empty(weigh, empty), 0.0))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -47,27 +48,28 @@ def lay_out(
     text: Text, pool: Pool, units: Units, scores: Scores, parts: Ints, mask: Bools, config: AssemblyConfig, *, by_value: bool
 ) -> Layout:
     """Return the labels of the units in `mask`. With `by_value`, the order "auto" goes by the values of units."""
-    owns = _owners(text, units, mask)
+    begins, owns = _begins(text, units, mask)
     first, last = _runs(units, parts, mask, owns, by_chunk=config.cite == "chunk")
-    is_lead = ~(mask[first - 1] & units.continues[first])
-    starts, ends = np.where(is_lead, units.leads[first], units.starts[first]), units.ends[last]
+    starts, ends = begins[first], units.ends[last]
     values = np.maximum.reduceat(np.where(mask, scores.values, -np.inf), first)
     stretches = np.searchsorted(text.breaks, starts, "right")
-    first_chunks, last_chunks = np.searchsorted(owns, starts, "right") - 1, np.searchsorted(owns, ends - 1, "right") - 1
     order = np.lexsort((starts, parts[first]))
-    columns = (parts[first], units.documents[first], stretches, first_chunks, last_chunks, starts, ends, values)
+    columns = (parts[first], units.documents[first], stretches, starts, ends, values)
     labels: list[Label] = []
     before: tuple[int, int, int, int] | None = None
     whole = text.text
-    for part, document, stretch, begin, end, start, stop, value in zip(*(column[order].tolist() for column in columns), strict=True):
+    for part, document, stretch, start, stop, value in zip(*(column[order].tolist() for column in columns), strict=True):
+        if (whole[start:stop]).isspace():
+            continue
+        start, stop = _trimmed(whole, start, stop)
         runs = ((start, stop),)
+        begin = max(bisect_right(owns, start) - 1, 0)
+        last_chunk = max(bisect_left(owns, stop) - 1, 0)
         chunks = tuple(
             number
-            for number in range(begin, end + 1)
-            if (own := whole[max(start, owns[number]) : min(stop, text.ends[number])]) and not own.isspace()
+            for number in range(begin, last_chunk + 1)
+            if max(start, owns[number]) < min(stop, text.ends[number])
         )
-        if not chunks:
-            continue
         joins = before is not None and before[:2] == (part, document)
         if joins and config.cite != "document":
             joins = config.cite == "passage" and before is not None and before[2] == stretch and begin <= before[3] + 1
@@ -77,18 +79,22 @@ def lay_out(
             known = labels.pop()
             chunks, runs, value = tuple(dict.fromkeys((*known.chunks, *chunks))), (*known.runs, *runs), max(known.value, value)
         labels.append(Label(part, document, 0, chunks, runs, value))
-        before = part, document, stretch, end
+        before = part, document, stretch, last_chunk
     labels = [label._replace(best=_best(pool, label)) for label in labels]
     return Layout(_in_order(pool, labels, scores, units, mask, config, by_value=by_value), owns)
 
 
-def _owners(text: Text, units: Units, mask: Bools) -> list[int]:
-    """Return from where on each chunk owns the text; where units are chunks, one that isn't read owns no overlap."""
+def _begins(text: Text, units: Units, mask: Bools) -> tuple[Ints, list[int]]:
+    """Return where each unit begins, and from where on each chunk owns the text.
+
+    A chunk of which the one before isn't read begins with its overlap, unless an earlier one has that, and owns it.
+    """
     if units.leads is units.starts:
-        return text.owns
-    is_left = np.append(True, ~mask[:-1])
-    owns = np.where(is_left & mask & units.continues, units.leads, units.starts)
-    return np.minimum.accumulate(owns[::-1])[::-1].tolist()
+        return units.starts, text.owns
+    read_up_to = np.maximum.accumulate(np.where(mask, units.ends, 0))
+    is_lead = mask & units.continues & ~np.append(False, mask[:-1])
+    begins = np.where(is_lead, np.maximum(units.leads, np.append(0, read_up_to[:-1])), units.starts)
+    return begins, np.minimum.accumulate(begins[::-1])[::-1].tolist()
 
 
 def _runs(units: Units, parts: Ints, mask: Bools, owns: list[int], *, by_chunk: bool) -> tuple[Ints, Ints]:
@@ -102,6 +108,17 @@ def _runs(units: Units, parts: Ints, mask: Bools, owns: list[int], *, by_chunk: 
     first, chosen = np.flatnonzero(begins), np.flatnonzero(mask)
     last = np.append(chosen[np.searchsorted(chosen, first[1:]) - 1], chosen[-1:])
     return first, last
+
+
+def _trimmed(whole: str, start: int, end: int) -> Span:
+    """Return a run without white space at its ends; the indentation of a line that begins there stays."""
+    piece = whole[start:end]
+    bare = piece.rstrip()
+    blank = len(bare) - len(bare.lstrip())
+    if blank:
+        line = bare.rfind("\n", 0, blank) + 1
+        blank = line if line or whole[start - 1] == "\n" else blank
+    return start + blank, start + len(bare)
 
 
 def _best(pool: Pool, label: Label) -> int:

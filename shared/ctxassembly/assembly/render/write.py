@@ -29,8 +29,6 @@ class Rendered(NamedTuple):
     """Where each piece is in the joined text of the chunks; `OURS` if it isn't."""
     ends: list[int]
     """The number of pieces up to the end of each block, the separator after it not included."""
-    runs: list[list[Span]]
-    """The runs of each label, without white space at their ends."""
     layout: Layout
 
     @property
@@ -42,13 +40,10 @@ class Rendered(NamedTuple):
 def write(text: Text, layout: Layout, headers: Headers, detail: HeaderDetail = HeaderDetail.FULL, first: int = 1) -> Rendered:
     """Return the text of the labels of `layout`, numbered from `first`."""
     whole = text.text
-    runs = [[_trimmed(whole, run) for run in label.runs] for label in layout.labels]
-    if runs and detail is HeaderDetail.NONE:
-        runs[0][0] = _trimmed(whole, runs[0][0], keeps_indent=False)
-    replaced = _replaced(whole, [run for own in runs for run in own], headers)
+    replaced = _replaced(whole, [run for label in layout.labels for run in label.runs], headers)
     pieces, places, ends = list[str](), list[int](), list[int]()
     documents: set[int] = set()
-    for number, (label, own) in enumerate(zip(layout.labels, runs, strict=True), first):
+    for number, label in enumerate(layout.labels, first):
         if pieces:
             pieces.append(BLOCK_SEPARATOR)
             places.append(OURS)
@@ -57,7 +52,9 @@ def write(text: Text, layout: Layout, headers: Headers, detail: HeaderDetail = H
         if header:
             pieces.append(header)
             places.append(OURS)
-        for place, (start, end) in enumerate(own):
+        for place, (start, end) in enumerate(label.runs):
+            if not pieces:  # callers strip the ends of a context
+                start += len(whole[start:end]) - len(whole[start:end].lstrip())
             if place:
                 pieces.append(RUN_SEPARATOR)
                 places.append(OURS)
@@ -70,19 +67,7 @@ def write(text: Text, layout: Layout, headers: Headers, detail: HeaderDetail = H
             pieces.append(footer)
             places.append(OURS)
         ends.append(len(pieces))
-    return Rendered(pieces, places, ends, runs, layout)
-
-
-def _trimmed(whole: str, run: Span, *, keeps_indent: bool = True) -> Span:
-    """Return `run` without white space at its ends; the indentation of a line that begins there stays."""
-    start, end = run
-    piece = whole[start:end]
-    bare = piece.rstrip()
-    blank = len(bare) - len(bare.lstrip())
-    if blank and keeps_indent:
-        line = bare.rfind("\n", 0, blank) + 1
-        blank = line if line or whole[start - 1] == "\n" else blank
-    return start + blank, start + len(bare)
+    return Rendered(pieces, places, ends, layout)
 
 
 Replacements = Mapping[int, tuple[int, str]]
