@@ -36,29 +36,43 @@ class Cited(NamedTuple):
 
 
 def cite(
-    text: Text, pool: Pool, rendered: Rendered, first: int, reader: MetadataReader, shortened: Mapping[int, Shortened]
+    text: Text,
+    pool: Pool,
+    rendered: Rendered,
+    numbers: Sequence[int],
+    reader: MetadataReader,
+    shortened: Mapping[int, Shortened],
+    *,
+    supplement_first: bool = False,
 ) -> Cited:
-    """Return the text of `rendered`, cited; labels are numbered from `first`. `shortened` is by number of the chunk."""
+    """Return the text of `rendered`, cited; labels have these `numbers`. `shortened` is by number of the chunk.
+
+    Besides the blocks of the labels there may be one of a supplement, before them or after.
+    """
     blocks, passages, provenance = list[Block](), list[Passage](), list[Source]()
-    place = offset = 0
-    for number, label in enumerate(rendered.layout.labels):
-        begin = offset = offset + (len(rendered.pieces[place]) if number else 0)
-        place += 1 if number else 0
-        sources: list[tuple[int, Source]] = []
-        for at in range(place, rendered.ends[number]):
+    labels = iter(zip(rendered.layout.labels, numbers, strict=True))
+    offset = first = 0
+    for place, end in enumerate(rendered.ends):
+        if first:  # the separator between two blocks
+            offset += len(rendered.pieces[first])
+            first += 1
+        begin, sources = offset, list[tuple[int, Source]]()
+        for at in range(first, end):
             piece = rendered.pieces[at]
             if rendered.places[at] != OURS:
                 sources += _sources(text, pool, rendered.layout.owns, piece, rendered.places[at], offset)
             offset += len(piece)
-        block = "".join(rendered.pieces[place : rendered.ends[number]])
-        place = rendered.ends[number]
-        # A text of escaped characters alone has no verbatim source: the span of its block is used instead.
-        span = (sources[0][1].span[0], sources[-1][1].span[1]) if sources else (begin, offset)
-        own = [*_passages(text, pool, rendered.layout.owns, label.runs, sources, span)]
-        citation = _citation(pool, label, first + number, span, own, reader, shortened)
-        blocks.append(Block(block, (begin, offset), citation))
-        passages += own
-        provenance += [source for _, source in sources]
+        written, citation = "".join(rendered.pieces[first:end]), None
+        first = end
+        label, number = (None, 0) if supplement_first and not place else next(labels, (None, 0))
+        if label is not None:
+            # A text of escaped characters alone has no verbatim source: the span of its block is used instead.
+            span = (sources[0][1].span[0], sources[-1][1].span[1]) if sources else (begin, offset)
+            own = [*_passages(text, pool, rendered.layout.owns, label.runs, sources, span)]
+            citation = _citation(pool, label, number, span, own, reader, shortened)
+            passages += own
+            provenance += [source for _, source in sources]
+        blocks.append(Block(written, (begin, offset), citation))
     return Cited(rendered.text, tuple(blocks), tuple(passages), tuple(provenance))
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.write import Rendered
-from ctxassembly.assembly.score.score import Scores
-from ctxassembly.assembly.units import Units, best_in_chunks
+from ctxassembly.assembly.select.select import Selection
+from ctxassembly.assembly.units import best_in_chunks
 from ctxassembly.data.candidates import (
     BELOW_CUTOFF,
     CONTAINED,
@@ -33,20 +33,7 @@ from ctxassembly.tracing.retained_hits import is_retained
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 if TYPE_CHECKING:
-    from ctxassembly.assembly.units import Bools, Ints
-
-
-class Chosen(NamedTuple):
-    """What was chosen, and from what."""
-
-    mask: Bools
-    """The units that are read."""
-    offered: Ints
-    """The units that were relevant enough, best first."""
-    copies: Mapping[int, int]
-    """For units that say the same as a better one, the better one."""
-    by: Shortening
-    """Why chunks are read in part."""
+    from ctxassembly.assembly.units import Bools
 
 
 class Fate(NamedTuple):
@@ -59,20 +46,21 @@ class Fate(NamedTuple):
     """The number of the chunk that has what is left out of it."""
 
 
-def find_fates(text: Text, units: Units, rendered: Rendered, chosen: Chosen) -> list[Fate]:
+def find_fates(text: Text, selection: Selection) -> list[Fate]:
     """Return the fate of each chunk of the pool, by its number."""
-    read = _read_characters(text, rendered)
+    units, mask, copies = selection.units, selection.fitted.mask, selection.copies
+    read = _read_characters(text, selection.fitted.rendered)
     size = len(units.starts)
     is_blank = units.ends - units.starts <= 0
-    missing = np.append(0, np.cumsum(~(chosen.mask | is_blank)))
+    missing = np.append(0, np.cumsum(~(mask | is_blank)))
     copied = np.zeros(size, bool)
-    copied[[unit for unit, other in chosen.copies.items() if chosen.mask[other]]] = True
-    lost = np.append(0, np.cumsum(~(chosen.mask | is_blank | copied)))
+    copied[[unit for unit, other in copies.items() if mask[other]]] = True
+    lost = np.append(0, np.cumsum(~(mask | is_blank | copied)))
     owner = np.searchsorted(text.owns, units.starts, "right") - 1
     fates = []
     for number, (first, last) in enumerate(zip(units.firsts.tolist(), units.lasts.tolist(), strict=True)):
         is_repeated = missing[last] > missing[first] and lost[last] == lost[first]
-        others = [int(owner[chosen.copies[unit]]) for unit in range(first, last) if copied[unit]] if is_repeated else []
+        others = [int(owner[copies[unit]]) for unit in range(first, last) if copied[unit]] if is_repeated else []
         fates.append(Fate(read[number], bool(missing[last] == missing[first]), others[0] if others else None))
     return fates
 
@@ -103,16 +91,14 @@ class Known(NamedTuple):
 
     text: Text
     pool: Pool
-    units: Units
-    scores: Scores
-    chosen: Chosen
+    selection: Selection
     fates: list[Fate]
     shortened: Mapping[int, Shortened]
     chars_per_token: float
 
 
 def decide(
-    known: Known,
+    known: Known | None,
     everything: Iterable[Candidate],
     empty: Iterable[Candidate],
     copies: Mapping[int, tuple[Candidate, Reason]],
@@ -121,16 +107,18 @@ def decide(
     reader: MetadataReader,
 ) -> tuple[Decision, ...]:
     """Return the decision on each candidate of `everything`, then on the empty ones. `copies` has the original of each."""
+    given = [*everything]
+    if known is None or not given:
+        return tuple([_decide_empty(candidate, reader) for candidate in empty])
     term_query = TermQuery(query) if query else None
     numbers = {candidate.key: number for number, candidate in enumerate(known.pool.candidates)}
-    top = best_in_chunks(known.units, known.scores.relevance) if query else None
+    top = best_in_chunks(known.selection.units, known.selection.scores.relevance) if query else None
     copy_ids: dict[int, list[str]] = defaultdict(list)
-    given = [*everything]
     for candidate in given:
         if candidate.key in copies:
             copy_ids[copies[candidate.key][0].key].append(candidate.chunk.id)
-    is_offered = np.zeros(len(known.units.starts), bool)
-    is_offered[known.chosen.offered] = True
+    is_offered = np.zeros(len(known.selection.units.starts), bool)
+    is_offered[known.selection.offered] = True
     decisions: list[Decision] = []
     for candidate in given:
         original, why = copies.get(candidate.key, (candidate, None))
@@ -181,7 +169,7 @@ def _outcome(
         if fate.is_whole:
             return "kept", "neighbor" if candidate.distance else "hit", None, stripped, None
         return "cut", known.shortened[number].by, other, stripped, None
-    first, last = int(known.units.firsts[number]), int(known.units.lasts[number])
+    first, last = int(known.selection.units.firsts[number]), int(known.selection.units.lasts[number])
     if fate.is_whole and number and known.fates[number - 1].characters:
         return "contained", CONTAINED, pool.candidates[number - 1].chunk.id, len(candidate.chunk.text), None
     if fate.because_of is not None:

@@ -163,6 +163,10 @@ class TokenCounter:
         self.additive = additive
         """True if counts add up at safe places."""
 
+    def count_whole(self, text: str) -> int:
+        """Return the tokens of `text`, which isn't remembered."""
+        return self._count(text)
+
     def count(self, text: str) -> int:
         """Return the tokens of `text`."""
         if not self.additive:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -53,6 +53,13 @@ class Headers:
             if is_first and (summary := self.summaries.get(label.document)):
                 lines.append(LANGUAGES[self.config.language].summary.format(summary))
         return "".join([line + "\n" for line in lines]), "\n" + footer if footer else ""
+
+    def are_shown(self, headers: Mapping[str, str]) -> bool:
+        """Return True if `headers`, the first lines of blocks by label, are those of the format."""
+        form = self.form
+        if form is None or not form.has_labels:
+            return True
+        return all(header.startswith(form.label.format(label)) for label, header in headers.items())
 
     def _header(self, number: int, label: Label, detail: HeaderDetail) -> Lines:
         form = self.form

@@ -94,7 +94,9 @@ def _begins(text: Text, units: Units, mask: Bools) -> tuple[Ints, list[int]]:
     read_up_to = np.maximum.accumulate(np.where(mask, units.ends, 0))
     is_lead = mask & units.continues & ~np.append(False, mask[:-1])
     begins = np.where(is_lead, np.maximum(units.leads, np.append(0, read_up_to[:-1])), units.starts)
-    return begins, np.minimum.accumulate(begins[::-1])[::-1].tolist()
+    owns, firsts = np.array(text.owns), np.minimum(units.firsts, len(begins) - 1)
+    owns = np.where(units.starts[firsts] == owns, begins[firsts], owns)
+    return begins, np.minimum.accumulate(owns[::-1])[::-1].tolist()
 
 
 def _runs(units: Units, parts: Ints, mask: Bools, owns: list[int], *, by_chunk: bool) -> tuple[Ints, Ints]:

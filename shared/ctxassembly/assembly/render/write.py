@@ -5,13 +5,13 @@ Text of a document that could pass for ours is made harmless here (`wording/labe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.render.headers import Headers, format_name
 from ctxassembly.assembly.render.layout import Label, Layout
-from ctxassembly.data.candidates import GAP, HeaderDetail
+from ctxassembly.data.candidates import GAP, HeaderDetail, RenderedSupplement
 from ctxassembly.data.chunks import Span
 from ctxassembly.wording.label_guards import build_guard, escape_replacements
 
@@ -37,13 +37,25 @@ class Rendered(NamedTuple):
         return "".join(self.pieces)
 
 
-def write(text: Text, layout: Layout, headers: Headers, detail: HeaderDetail = HeaderDetail.FULL, first: int = 1) -> Rendered:
-    """Return the text of the labels of `layout`, numbered from `first`."""
+def write(
+    text: Text,
+    layout: Layout,
+    headers: Headers,
+    numbers: Sequence[int],
+    supplement: RenderedSupplement,
+    detail: HeaderDetail = HeaderDetail.FULL,
+) -> Rendered:
+    """Return the text of the labels of `layout`, which have these `numbers`, and the `supplement` after or before it."""
     whole = text.text
-    replaced = _replaced(whole, [run for label in layout.labels for run in label.runs], headers)
+    replaced = _replaced(whole, [run for label in layout.labels for run in label.runs], headers, supplement.own_lines)
     pieces, places, ends = list[str](), list[int](), list[int]()
     documents: set[int] = set()
-    for number, label in enumerate(layout.labels, first):
+    supplement_text = "".join([part.text for part in supplement.parts])
+    if supplement_text and supplement.is_first:
+        pieces.append(supplement_text)
+        places.append(OURS)
+        ends.append(1)
+    for number, label in zip(numbers, layout.labels, strict=True):
         if pieces:
             pieces.append(BLOCK_SEPARATOR)
             places.append(OURS)
@@ -67,20 +79,24 @@ def write(text: Text, layout: Layout, headers: Headers, detail: HeaderDetail = H
             pieces.append(footer)
             places.append(OURS)
         ends.append(len(pieces))
+    if supplement_text and not supplement.is_first:
+        pieces += [BLOCK_SEPARATOR, supplement_text] if pieces else [supplement_text]
+        places += [OURS] * (len(pieces) - len(places))
+        ends.append(len(pieces))
     return Rendered(pieces, places, ends, layout)
 
 
 Replacements = Mapping[int, tuple[int, str]]
 
 
-def _replaced(whole: str, runs: list[Span], headers: Headers) -> dict[int, Replacements]:
+def _replaced(whole: str, runs: list[Span], headers: Headers, own_lines: tuple[str, ...]) -> dict[int, Replacements]:
     """Return what is replaced in each of `runs`, by its start; in nearly all texts nothing is.
 
     All runs are looked through at once: each begins a line, and no form reaches beyond one.
     """
     body = "\n".join([whole[start:end] for start, end in runs])
     name, config = format_name(headers.config), headers.config
-    replaced = escape_replacements(body, name, guard=build_guard(name), sanitize=config.sanitize)
+    replaced = escape_replacements(body, name, guard=build_guard(name, own_lines), sanitize=config.sanitize)
     found: dict[int, Replacements] = {}
     if replaced:
         offset, places = 0, sorted(replaced)

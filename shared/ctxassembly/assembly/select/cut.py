@@ -1,26 +1,86 @@
-"""A budget below one unit: the header goes step by step, then the text is cut at a sentence, a word, a character."""
+"""Where not even one unit fits, or the next best one doesn't: its beginning, cut at a sentence, a word, a character."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
+from ctxassembly.assembly.render.layout import Layout
+from ctxassembly.assembly.render.page import Page
+from ctxassembly.assembly.render.write import Rendered
+from ctxassembly.assembly.score.score import Scores
+from ctxassembly.assembly.select.fit import Fitted
+from ctxassembly.assembly.units import Units
+from ctxassembly.data.candidates import HeaderDetail
 from ctxassembly.data.chunks import Span
+from ctxassembly.text.scan import PAD, scan
 
+if TYPE_CHECKING:
+    from ctxassembly.assembly.units import Ints
+
+T = TypeVar("T")
 HEADER_SHARE = 0.25
 """The largest share of the limit that a header takes above a text that has to be cut."""
 
 
-def longest_beginning(whole: str, run: Span, fits: Callable[[Span], bool]) -> Span | None:
-    """Return as much of `run` in `whole` as `fits`, cut at a blank where there is one; None if nothing does."""
-    start, end = run
-    start += len(whole[start:end]) - len(whole[start:end].lstrip())
-    low, high = start, end
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits((start, middle)) else (low, middle - 1)
-    while low > start and not fits((start, low)):  # counts of prefixes don't always rise
-        low -= 1
-    if low == start:
-        return None
-    cut = max(whole.rfind(" ", start, low + 1), whole.rfind("\n", start, low + 1)) if low < end else low
-    return (start, cut) if cut > start and fits((start, cut)) else (start, low)
+def cut_best(page: Page, units: Units, scores: Scores, parts: Ints, order: Ints) -> Fitted:
+    """Return the best unit below less of a header, or as much of it as fits; nothing if not one character does."""
+    mask = np.zeros(len(units.starts), bool)
+    mask[order[:1]] = True
+    layout = page.lay_out(units, scores, parts, mask)
+    for detail in (HeaderDetail.FULL, HeaderDetail.NO_SUMMARY, HeaderDetail.LABEL, HeaderDetail.NONE):
+        rendered = page.write(layout, detail)
+        if (load := page.weigh(rendered)).share <= 1:
+            return Fitted(mask, rendered, load)
+    [label] = layout.labels
+    start, end = label.runs[0]
+
+    def write(run: Span, detail: HeaderDetail) -> Rendered:
+        return page.write(layout._replace(labels=[label._replace(runs=(run,))]), detail)
+
+    whole = page.text.text
+    bare = start + len(whole[start:end]) - len(whole[start:end].lstrip())
+    for detail in HeaderDetail:
+        if detail is not HeaderDetail.NONE and page.weigh(write((bare, bare + 1), detail)).share > HEADER_SHARE:
+            continue
+
+        def fits(offset: int, detail: HeaderDetail = detail) -> Fitted | None:
+            rendered = write((start, offset), detail)
+            load = page.weigh(rendered)
+            return Fitted(mask, rendered, load) if load.share <= 1 else None
+
+        if found := cut_beginning(whole, (bare, end), fits) or _cut_anywhere(whole, (bare, end), fits):
+            return found
+    empty = Rendered([], [], [], Layout([], layout.owns))
+    return Fitted(np.zeros(len(mask), bool), empty, page.weigh(empty))
+
+
+def cut_beginning(whole: str, span: Span, fits: Callable[[int], T | None]) -> T | None:
+    """Return what `fits` for the beginning of `span` up to the last sentence possible; None if none is."""
+    known = scan(PAD + whole[span[0] : span[1]] + PAD).sentences[1:] - len(PAD) + span[0]
+    ends = [*(end for end in known.tolist() if span[0] < end < span[1] and not whole[span[0] : end].isspace())]
+    return _last_fitting(ends, fits)
+
+
+def _cut_anywhere(whole: str, span: Span, fits: Callable[[int], T | None]) -> T | None:
+    """Return what `fits` for the beginning of `span` up to the last word possible, or else character."""
+    start, end = span
+    places = range(start + 1, end + 1)
+    found, low = None, start
+    at = bisect_left(places, True, key=lambda place: fits(place) is None)
+    for low in range(start + at, start, -1):  # counts of prefixes don't always rise
+        if (found := fits(low)) is not None:
+            break
+    if found is None or low == end:
+        return found
+    blanks = [place for place in range(start + 1, low + 1) if whole[place].isspace()]
+    return (fits(blanks[-1]) if blanks else None) or found
+
+
+def _last_fitting(places: list[int], fits: Callable[[int], T | None]) -> T | None:
+    """Return what `fits` for the last of `places` for which it does; ascending places mostly cost more and more."""
+    at = bisect_right(places, False, key=lambda place: fits(place) is None)
+    return fits(places[at - 1]) if at else None

@@ -16,6 +16,7 @@ from ctxassembly.assembly.select.close import Close, first_units
 from ctxassembly.assembly.units import Units
 
 if TYPE_CHECKING:
+    from ctxassembly.assembly.render.page import Load
     from ctxassembly.assembly.render.write import Rendered
     from ctxassembly.assembly.units import Bools, Floats, Ints
 
@@ -30,14 +31,6 @@ MAX_TAIL = 60
 """Units behind the last one that fits that may get the rest of the room."""
 MIN_COST = 5
 """Tokens of the smallest rest of room that is worth a try."""
-
-
-class Load(NamedTuple):
-    """The size of a rendered context."""
-
-    tokens: int
-    share: float
-    """Of the limit that it fills most: tokens or characters. It fits up to 1."""
 
 
 class Fitted(NamedTuple):
@@ -70,13 +63,15 @@ def fit(
     costs: Costs,
     order: Ints,
     close: Close,
-    write: Callable[[Bools], Rendered],
-    weigh: Callable[[Rendered], Load],
+    write: Callable[[Bools], Fitted],
     share_per_cost: float,
+    *,
+    may_skip: bool = True,
 ) -> Fitted | None:
     """Return as many of the best units in `order` as fit; None if not even the first one does.
 
-    `share_per_cost` is an estimate of the share of the limit that one unit of cost takes.
+    `share_per_cost` is an estimate of the share of the limit that one unit of cost takes. With `may_skip`, smaller units
+    get the room in which the next best one doesn't fit.
     """
     size, low, high = len(costs.units.starts), 0, len(order)
     aim, kept = FIRST_AIM / share_per_cost, None
@@ -84,40 +79,34 @@ def fit(
         number = _most(costs, order, close, aim, low, high, SLACK if attempt else FIRST_SLACK)
         if number == low:
             break
-        mask = first_units(order, number, close, size)
-        rendered = write(mask)
-        load = weigh(rendered)
-        if load.share <= 1:
-            kept, low = Fitted(mask, rendered, load), number
+        found = write(first_units(order, number, close, size))
+        share = found.load.share
+        if share <= 1:
+            kept, low = found, number
         else:
             high = number - 1
-        if kept and (low == len(order) or load.share >= ENOUGH and load.share <= 1):
+        if kept and (low == len(order) or ENOUGH <= share <= 1):
             return kept
-        share_per_cost = load.share / costs.of(mask)
+        share_per_cost = share / costs.of(found.mask)
         aim = AIM / share_per_cost
     if kept is None:
-        return _first(costs, order[:1], close, write, weigh)
+        return _first(costs, order, close, write)
     room = AIM * (1 - kept.load.share) / share_per_cost
-    if tail := _smaller(costs, kept.mask, order[low:][:MAX_TAIL], room):
+    if may_skip and (tail := _smaller(costs, kept.mask, order[low:][:MAX_TAIL], room)):
         mask = kept.mask.copy()
         mask[tail] = True
-        rendered = write(mask)
-        load = weigh(rendered)
-        if load.share <= 1:
-            return Fitted(mask, rendered, load)
+        found = write(mask)
+        if found.load.share <= 1:
+            return found
     return kept
 
 
-def _first(
-    costs: Costs, order: Ints, close: Close, write: Callable[[Bools], Rendered], weigh: Callable[[Rendered], Load]
-) -> Fitted | None:
+def _first(costs: Costs, order: Ints, close: Close, write: Callable[[Bools], Fitted]) -> Fitted | None:
     """Return the best unit, with what it needs or, if that doesn't fit, alone; None if it doesn't fit at all."""
     for rule in (close, lambda mask: mask):
-        mask = first_units(order, 1, rule, len(costs.units.starts))
-        rendered = write(mask)
-        load = weigh(rendered)
-        if load.share <= 1:
-            return Fitted(mask, rendered, load)
+        found = write(first_units(order, 1, rule, len(costs.units.starts)))
+        if found.load.share <= 1:
+            return found
     return None
 
 

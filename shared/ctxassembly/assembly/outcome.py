@@ -1,0 +1,104 @@
+"""The end of an assembly: what was selected -> the context, cited, with its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import NamedTuple
+
+from ctxassembly.assembly.cite import cite
+from ctxassembly.assembly.expansion.admit import AdmittedHits
+from ctxassembly.assembly.fates import Known, decide, find_fates, shortened_chunks
+from ctxassembly.assembly.render.layout import Layout
+from ctxassembly.assembly.render.page import Page
+from ctxassembly.assembly.select.select import Selection
+from ctxassembly.context import Context
+from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, HeaderDetail
+from ctxassembly.data.citations import Block
+from ctxassembly.data.requests import Request
+from ctxassembly.data.trace import Decision, Shortened, Trace
+from ctxassembly.tracing.lineage import Lineage
+from ctxassembly.tracing.recorder import TraceRecorder
+from ctxassembly.tracing.retained_hits import retain_hits
+from ctxassembly.wording.formats import infer_format
+from ctxassembly.wording.metadata_labels import MetadataReader
+
+
+class Found(NamedTuple):
+    """What was retrieved for one context."""
+
+    admitted: AdmittedHits
+    neighbors: Sequence[Candidate]
+    candidates: Sequence[Candidate]
+    """Hits and neighbors without copies."""
+    lineage: Lineage
+
+
+def make_context(
+    page: Page, found: Found, selection: Selection | None, query: str | None, log: TraceRecorder
+) -> Generator[Request, object, Context]:
+    """Return the context of `selection`; None if there was nothing to select from."""
+    config, pool, text = page.config, page.pool, page.text
+    rendered = page.write(Layout([], [])) if selection is None else selection.fitted.rendered
+    load = page.weigh(rendered) if selection is None else selection.fitted.load
+    yield from log.begin("render", len(pool.candidates))
+    reader = MetadataReader(config.keys, config.language)
+    shortened: dict[int, Shortened] = {}
+    decisions: tuple[Decision, ...] = ()
+    if selection is not None:
+        fates = find_fates(text, selection)
+        chars_per_token = max(sum(fate.characters for fate in fates), 1) / max(load.tokens, 1)
+        shortened = shortened_chunks(pool, fates, "sentence" if page.is_by_query else "budget", chars_per_token)
+        known = Known(text, pool, selection, fates, shortened, chars_per_token)
+        everything = (*found.admitted.candidates, *found.neighbors)
+        asked = query if page.is_by_query else None
+        decisions = decide(known, everything, found.admitted.empty, found.lineage.duplicates(), config.window, asked, reader)
+    elif found.admitted.empty:
+        decisions = decide(None, (), found.admitted.empty, {}, config.window, None, reader)
+    labels = rendered.layout.labels
+    cited = cite(
+        text, pool, rendered, page.numbers.of(labels), reader, shortened, supplement_first=page.supplement.is_first
+    )
+    included = [pool.candidates[number] for label in labels for number in label.chunks]
+    yield from log.end(
+        len({*included}), lambda: {"labels": len(labels), "tokens": load.tokens, "characters": len(cited.text)}
+    )
+    dropped = {decision.document_id for decision in decisions if decision.reason not in (BELOW_CUTOFF, OUTSIDE_WINDOW)}
+    trace = Trace(
+        decisions=decisions,
+        stages=tuple(log.stages),
+        notes=tuple(log.notes),
+        hits=len(found.admitted.hits),
+        chunks=len(decisions) - [decision.reason for decision in decisions].count(OUTSIDE_WINDOW),
+        round_trips=log.round_trips,
+        missing=log.missing,
+        unscoped=log.unscoped,
+        token_count=load.tokens,
+        max_tokens=page.max_tokens,
+        character_count=len(cited.text),
+        max_characters=config.max_characters,
+        documents_dropped=len(dropped - {one.chunk.document_id for one in included}),
+    )
+    return Context(
+        text=cited.text,
+        token_count=load.tokens,
+        passages=cited.passages,
+        citations=tuple(block.citation for block in cited.blocks if block.citation is not None),
+        blocks=cited.blocks,
+        provenance=cited.provenance,
+        trace=trace,
+        query=query,
+        format=_answer_format(page, cited.blocks),
+        language=config.language,
+        keys=config.keys,
+        hits=retain_hits(found.admitted.hits, included),
+        encoding=str(config.encoding) if isinstance(config.encoding, str) else config.encoding,
+        sanitized=config.sanitize,
+    )
+
+
+def _answer_format(page: Page, blocks: Sequence[Block]) -> str:
+    """Return the format whose labels an answer should use: that of the headers that were written."""
+    headers = {block.citation.label: block.text.partition("\n")[0] for block in blocks if block.citation is not None}
+    if isinstance(page.config.format, str):
+        return page.config.format if not headers or page.headers.are_shown(headers) else "minimal"
+    return infer_format(headers)

@@ -1,0 +1,62 @@
+"""Everything about a context that stays the same while its limits are filled, and how a selection is written with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxassembly.assembly.join import Text
+from ctxassembly.assembly.pool import Pool
+from ctxassembly.assembly.render.headers import Headers
+from ctxassembly.assembly.render.layout import Layout, lay_out
+from ctxassembly.assembly.render.numbers import Numbers
+from ctxassembly.assembly.render.write import Rendered, write
+from ctxassembly.assembly.score.score import Scores
+from ctxassembly.assembly.units import Units
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import NO_SUPPLEMENT, HeaderDetail, RenderedSupplement
+
+if TYPE_CHECKING:
+    from ctxassembly.assembly.units import Bools, Ints
+
+
+class Load(NamedTuple):
+    """The size of a rendered context."""
+
+    tokens: int
+    share: float
+    """Of the limit that it fills most: tokens or characters. It fits up to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The writer of one context."""
+
+    text: Text
+    pool: Pool
+    config: AssemblyConfig
+    headers: Headers
+    numbers: Numbers
+    count: Callable[[str], int]
+    """Tokens of a text."""
+    max_tokens: int
+    is_by_query: bool
+    """True if the values of units come from the words of the query."""
+    supplement: RenderedSupplement = NO_SUPPLEMENT
+
+    def lay_out(self, units: Units, scores: Scores, parts: Ints, mask: Bools) -> Layout:
+        """Return the labels of the units in `mask`, in order."""
+        return lay_out(self.text, self.pool, units, scores, parts, mask, self.config, by_value=self.is_by_query)
+
+    def write(self, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) -> Rendered:
+        """Return the text of the labels in `layout`."""
+        return write(self.text, layout, self.headers, self.numbers.of(layout.labels), self.supplement, detail)
+
+    def weigh(self, rendered: Rendered) -> Load:
+        """Return the size of what was written."""
+        text = rendered.text
+        tokens, characters = self.count(text), self.config.max_characters
+        return Load(tokens, max(tokens / self.max_tokens, len(text) / characters if characters else 0.0))
+
+

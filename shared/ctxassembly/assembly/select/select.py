@@ -1,0 +1,125 @@
+"""Which units are read: as many of the best as fit, in parts, and of the next one its beginning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ctxassembly.assembly.render.layout import Label
+from ctxassembly.assembly.render.page import Page
+from ctxassembly.assembly.score.score import Scores
+from ctxassembly.assembly.select.close import Close, closing
+from ctxassembly.assembly.select.cut import cut_beginning, cut_best
+from ctxassembly.assembly.select.fit import Costs, Fitted, fit
+from ctxassembly.assembly.select.needs import needed
+from ctxassembly.assembly.select.parts import PARTS, parts_of
+from ctxassembly.assembly.select.relevant import best_first, each_text_once, relevant_count
+from ctxassembly.assembly.units import Units
+from ctxassembly.data.candidates import HeaderDetail
+from ctxassembly.text.scan import scan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ctxassembly.assembly.units import Bools, Floats, Ints
+
+SAMPLES, SAMPLE_CHARS = 5, 120
+"""The best units, and the characters of each, by which tokens per cost are estimated before anything is rendered."""
+LABEL_TOKENS, CHARACTERS_PER_TOKEN = 4, 4
+"""About how many tokens a label has, and characters of a header for each more."""
+
+
+class Selection(NamedTuple):
+    """What is read, and what it was chosen from."""
+
+    fitted: Fitted
+    units: Units
+    scores: Scores
+    offered: Ints
+    """The units that were relevant enough, best first."""
+    copies: Mapping[int, int]
+    """For units that say the same as a better one, the better one."""
+
+
+def select(page: Page, units: Units, scores: Scores, barred: Bools | None) -> Selection:
+    """Return the selection from `units` that fits the limits of `page`. Units that are `barred` aren't read."""
+    config = page.config
+    order = best_first(scores)
+    if barred is not None:
+        order = order[~barred[order]]
+    tokens_per_cost = _tokens_per_cost(page, units, order)
+    tokens, copies = units.costs * tokens_per_cost, dict[int, int]()
+    if config.dedup_sentences and config.dedup != "none" and config.enabled:
+        order, copies = each_text_once(page.text, units, order, page.max_tokens / tokens_per_cost)
+    if page.is_by_query and not config.fill:
+        order = order[: relevant_count(scores, order, tokens[order], config.min_relevance, page.max_tokens)]
+    are_sentences = units.leads is units.starts and page.is_by_query
+    needs = needed(scan(page.text.text), units, scores.values) if are_sentences else None
+    close = closing(units, needs, barred)
+    parts = np.zeros(len(units.starts), np.intp)
+    if page.is_by_query and config.order == "auto":
+        parts = parts_of(units, scores, order, close, tokens, page.max_tokens)
+    costs = Costs(units, PARTS * units.documents + parts, _header_costs(page) / tokens_per_cost)
+
+    def write(mask: Bools) -> Fitted:
+        rendered = page.write(page.lay_out(units, scores, parts, mask))
+        return Fitted(mask, rendered, page.weigh(rendered))
+
+    share_per_cost = tokens_per_cost / page.max_tokens
+    if config.max_characters:
+        characters = float(np.mean((units.ends - units.starts) / units.costs.clip(min=1.0)))
+        share_per_cost = max(share_per_cost, characters / config.max_characters)
+    found = fit(costs, order, close, write, share_per_cost, may_skip=page.is_by_query or not config.may_shorten_hits)
+    if found is None:
+        return Selection(cut_best(page, units, scores, parts, order), units, scores, order, copies)
+    if not page.is_by_query and config.may_shorten_hits:
+        return _with_beginning(page, Selection(found, units, scores, order, copies), parts, close)
+    return Selection(found, units, scores, order, copies)
+
+
+def _with_beginning(page: Page, selection: Selection, parts: Ints, close: Close) -> Selection:
+    """Return `selection` with the beginning of the next best unit, if some sentences of it fit."""
+    fitted, units, scores, order, copies = selection
+    left = order[~fitted.mask[order]]
+    if not len(left):
+        return selection
+    number = int(left[0])
+
+    def fits(offset: int) -> Selection | None:
+        own_units, own_scores, own_parts = units, scores, parts
+        mask = fitted.mask.copy()
+        mask[number] = True
+        if offset < units.ends[number]:
+            from ctxassembly.assembly.select.merge import divide
+
+            own_units, own_scores = divide(units, scores, number, offset)
+            own_parts, mask = np.insert(parts, number, parts[number]), np.insert(mask, number + 1, fitted.mask[number])
+        rendered = page.write(page.lay_out(own_units, own_scores, own_parts, mask))
+        load = page.weigh(rendered)
+        own_order = np.where(order > number, order + 1, order)
+        if load.share > 1:
+            return None
+        return Selection(Fitted(mask, rendered, load), own_units, own_scores, own_order, copies)
+
+    return cut_beginning(page.text.text, (int(units.starts[number]), int(units.ends[number])), fits) or selection
+
+
+def _header_costs(page: Page) -> Floats:
+    """Return about how many tokens a header of each document has, for each part."""
+    found = []
+    for number, first in enumerate(page.pool.documents):
+        label = Label(0, number, first, (first,), (), 0.0)
+        before, after = page.headers.lines(1, label, HeaderDetail.FULL, is_first=True)
+        found.append(LABEL_TOKENS + (len(before) + len(after)) / CHARACTERS_PER_TOKEN)
+    return np.repeat(np.array(found, float), PARTS)
+
+
+def _tokens_per_cost(page: Page, units: Units, order: Ints) -> float:
+    """Return the tokens by cost in the beginnings of the best units."""
+    best, text = order[:SAMPLES], page.text.text
+    starts, ends = units.starts[best], units.ends[best]
+    spans = zip(starts.tolist(), ends.tolist(), strict=True)
+    sample = "\n".join([text[start : min(end, start + SAMPLE_CHARS)].rstrip() for start, end in spans])
+    shares = np.minimum(SAMPLE_CHARS / np.maximum(ends - starts, 1), 1.0)
+    return max(page.count(sample), 1) / max(float(units.costs[best] @ shares), 1.0)

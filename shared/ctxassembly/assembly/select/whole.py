@@ -1,0 +1,58 @@
+"""Chunks that are marked to be kept whole, and the units of a coarser granularity."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ctxassembly.assembly.join import Text
+from ctxassembly.assembly.pool import Pool
+from ctxassembly.assembly.score.score import Scores
+from ctxassembly.assembly.select.merge import merge
+from ctxassembly.assembly.units import Units, best_in_chunks, chunk_units
+from ctxassembly.config.assembly import Granularity
+from ctxassembly.data.chunks import has_flag
+from ctxassembly.data.metadata_keys import MetadataKeys
+
+if TYPE_CHECKING:
+    from ctxassembly.assembly.units import Floats
+
+AHEAD = 1e9
+"""Added to the value of a hit that has to stay whole: it goes before all others."""
+
+
+def in_chunks(text: Text, pool: Pool, units: Units, scores: Scores, granularity: Granularity) -> tuple[Units, Scores]:
+    """Return chunks or passages in the place of sentences.
+
+    A chunk has the value of its best sentence and of the mean of all, half of each: many that answer say much else.
+    """
+    best = best_in_chunks(units, scores.values)
+    values, relevance = (best + _means(units, scores.values)) / 2, best_in_chunks(units, scores.relevance)
+    chunks = chunk_units(text, pool)
+    values[chunks.ends <= chunks.starts] = -np.inf
+    found = Scores(values, relevance)
+    return merge(chunks, found, ~chunks.continues) if granularity == "passage" else (chunks, found)
+
+
+def _means(units: Units, values: Floats) -> Floats:
+    """Return the mean of the values of the units of each chunk."""
+    total = np.append(0.0, np.cumsum(np.where(np.isfinite(values), values, 0.0)))
+    means: Floats = (total[units.lasts] - total[units.firsts]) / np.maximum(units.lasts - units.firsts, 1)
+    return means
+
+
+def keep_marked(text: Text, pool: Pool, units: Units, scores: Scores, keys: MetadataKeys) -> tuple[Units, Scores]:
+    """Return the units with each chunk that is marked to stay whole as one unit, of hits before all others."""
+    marked = [number for number, one in enumerate(pool.candidates) if has_flag(one.chunk, "keep_whole", keys)]
+    if not marked:
+        return units, scores
+    begins, values = np.ones(len(units.starts), bool), scores.values.copy()
+    for number in marked:
+        first = int(np.searchsorted(units.starts, text.begins[number], "right")) - 1
+        last = int(np.searchsorted(units.starts, text.ends[number]))
+        begins[first + 1 : last] = False
+        candidate = pool.candidates[number]
+        if not candidate.distance and first < last:
+            values[first] = AHEAD - candidate.rank
+    return merge(units, scores._replace(values=values), begins)
