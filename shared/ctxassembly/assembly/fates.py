@@ -19,6 +19,7 @@ from ctxassembly.assembly.select.select import Selection
 from ctxassembly.assembly.units import best_in_chunks
 from ctxassembly.data.candidates import (
     BELOW_CUTOFF,
+    COMPRESSIONS,
     CONTAINED,
     EMPTY,
     OUTSIDE_WINDOW,
@@ -75,14 +76,19 @@ def _read_characters(text: Text, rendered: Rendered) -> list[int]:
     return counts
 
 
-def shortened_chunks(pool: Pool, fates: list[Fate], by: Shortening, chars_per_token: float) -> dict[int, Shortened]:
-    """Return the chunks that are read in part, by number, with their tokens before and after, estimated by length."""
+def shortened_chunks(
+    pool: Pool, fates: list[Fate], by: Shortening, special: Mapping[int, Shortening], chars_per_token: float
+) -> dict[int, Shortened]:
+    """Return the chunks that are read in part, by number, with their tokens before and after, estimated by length.
+
+    The reason is `by`, but for the chunks in `special`.
+    """
     found = {}
     for number, fate in enumerate(fates):
         if fate.characters and not fate.is_whole:
             chunk = pool.candidates[number].chunk
             tokens = [max(round(length / chars_per_token), 1) for length in (len(chunk.text), fate.characters)]
-            found[number] = Shortened(chunk.id, by if fate.because_of is None else "repeated", *tokens)
+            found[number] = Shortened(chunk.id, special.get(number, by if fate.because_of is None else "repeated"), *tokens)
     return found
 
 
@@ -152,6 +158,7 @@ def decide(
                 None if candidate.distance else reader.format_value(candidate.chunk, "search_method"),
                 MatchedTerms(term_query, candidate.chunk.text) if term_query and is_known else None,
                 value,
+                known.selection.barred.sent_as.get(number),
             )
         )
     return (*decisions, *(_decide_empty(candidate, reader) for candidate in empty))
@@ -168,8 +175,11 @@ def _outcome(
     if fate.characters:
         if fate.is_whole:
             return "kept", "neighbor" if candidate.distance else "hit", None, stripped, None
-        return "cut", known.shortened[number].by, other, stripped, None
+        by = known.shortened[number].by
+        return "compressed" if by in COMPRESSIONS else "cut", by, other, stripped, None
     first, last = int(known.selection.units.firsts[number]), int(known.selection.units.lasts[number])
+    if (reason := known.selection.barred.reasons.get(number)) is not None:
+        return "dropped", reason, None, 0, None
     if fate.is_whole and number and known.fates[number - 1].characters:
         return "contained", CONTAINED, pool.candidates[number - 1].chunk.id, len(candidate.chunk.text), None
     if fate.because_of is not None:

@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
+from ctxassembly.assembly.barred import nothing_barred
+from ctxassembly.assembly.compress import ask_model
+from ctxassembly.assembly.conversation import ReservedLabels, in_conversation, reserve_labels
 from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call, unused_settings
 from ctxassembly.assembly.dedup.dedup import Duplicates, check_vectors
 from ctxassembly.assembly.expansion.admit import admit_hits
@@ -22,16 +25,17 @@ from ctxassembly.assembly.join import Text, join
 from ctxassembly.assembly.outcome import Found, make_context
 from ctxassembly.assembly.pool import Pool, make_pool
 from ctxassembly.assembly.render.headers import make_headers
-from ctxassembly.assembly.render.numbers import Numbers
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.score.score import Scores, score_by_query, score_by_rank
-from ctxassembly.assembly.select.select import select
-from ctxassembly.assembly.select.whole import in_chunks, keep_marked
+from ctxassembly.assembly.score.scorer import request_scores
+from ctxassembly.assembly.select.select import Selection, may_not_fit, select
+from ctxassembly.assembly.select.whole import coarser
+from ctxassembly.assembly.sent import Sent, bar_sent, find_sent, label_numbers
 from ctxassembly.assembly.selection.supplement import render_supplement
 from ctxassembly.assembly.units import Units, chunk_units, sentence_units
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.data.candidates import EMPTY
+from ctxassembly.data.candidates import ALREADY_SENT, EMPTY
 from ctxassembly.data.requests import Request
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
@@ -54,14 +58,35 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     found = yield from _gather(call, config, query, services, log)
     pool = make_pool(found.candidates, by_document=config.enabled)
     text = join(pool, config)
-    page = _page(text, pool, config, query, call, log)
+    labels = reserve_labels(call.conversation, config, pool)
+    try:
+        page = _page(text, pool, found, config, query, call, labels, log)
+        selection = (yield from _select(page, call, services, log)) if pool.candidates else None
+        context = yield from make_context(page, found, selection, log)
+        labels.use(context.citations)
+    finally:
+        labels.release()
+    return in_conversation(context, page, found, selection, call.conversation)
+
+
+def _select(page: Page, call: AssemblyCall, services: Services, log: TraceRecorder) -> Generator[Request, Any, Selection]:
+    """Return what is read of the text of `page`."""
+    text, pool, config, query = page.text, page.pool, page.config, page.query
+    units, scores = _scored(text, pool, config, query)
+    if services.can_score and page.is_by_query and query and may_not_fit(page):
+        scores = yield from request_scores(text, pool, units, scores, query, config, log)
+    units, scores = coarser(text, pool, units, scores, config, query)
+    barred = nothing_barred(len(units.starts))
+    if page.sent.spans:
+        yield from log.begin("conversation", len(pool.candidates))
+        units, scores, barred = bar_sent(text, units, scores, page.sent)
+        yield from log.end(len(pool.candidates), lambda: {ALREADY_SENT: len(barred.reasons)})
     yield from log.begin("budget", len(pool.candidates))
-    selection = None
-    if pool.candidates:
-        units, scores = _scored(text, pool, config, query)
-        selection = select(page, units, scores, None)
+    if config.compress == "llm" and may_not_fit(page):
+        barred = barred.plus((yield from ask_model(text, pool, units, scores, page.max_tokens, query, config, log.notes)))
+    selection = select(page, units, scores, barred)
     yield from log.end(len(pool.candidates))
-    return (yield from make_context(page, found, selection, query, log))
+    return selection
 
 
 def _gather(
@@ -86,33 +111,43 @@ def _gather(
 
 
 def _page(
-    text: Text, pool: Pool, config: AssemblyConfig, query: str | None, call: AssemblyCall, log: TraceRecorder
+    text: Text,
+    pool: Pool,
+    found: Found,
+    config: AssemblyConfig,
+    query: str | None,
+    call: AssemblyCall,
+    labels: ReservedLabels,
+    log: TraceRecorder,
 ) -> Page:
     """Return the writer of the context."""
-    counter = counter_for(config.encoding)
+    counter, conversation = counter_for(config.encoding), call.conversation
+    hit_tokens = counter.count_whole("\n\n".join([hit.chunk.text for hit in found.admitted.hits]))
     supplement = render_supplement(call.supplement, pool.candidates, query, config, counter)
     log.notes += supplement.notes
+    sent = Sent()
+    if conversation is not None and config.enabled and config.repeat == "never":
+        sent = find_sent(text, pool, conversation)
     return Page(
         text,
         pool,
         config,
-        make_headers(pool, config),
-        Numbers(config.first_label, by_chunk=config.cite == "chunk"),
+        make_headers(pool, config, sent),
+        label_numbers(pool, config, conversation, labels.first),
         counter.count_whole,
-        config.token_limit,
+        config.limit_for(hit_tokens, query),
+        hit_tokens,
+        query,
         config.is_query_aware(query),
+        sent,
         supplement,
     )
 
 
 def _scored(text: Text, pool: Pool, config: AssemblyConfig, query: str | None) -> tuple[Units, Scores]:
-    """Return what is chosen from, with its values."""
-    if not config.is_query_aware(query):
-        units = chunk_units(text, pool)
-        return units, score_by_rank(pool, units)
-    units = sentence_units(text, pool)
-    scores = score_by_query(text, pool, units, query or "", config.keys)
-    granularity = config.effective_granularity(query)
-    if granularity in ("chunk", "passage"):
-        return in_chunks(text, pool, units, scores, granularity)
-    return keep_marked(text, pool, units, scores, config.keys)
+    """Return the sentences of `text` with their values for `query`; without one the chunks, by rank."""
+    if config.is_query_aware(query):
+        units = sentence_units(text, pool)
+        return units, score_by_query(text, pool, units, query or "", config.keys)
+    units = sentence_units(text, pool) if config.compress != "none" else chunk_units(text, pool)
+    return units, score_by_rank(pool, units)

@@ -12,7 +12,7 @@ from ctxassembly.assembly.render.layout import Layout
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.select.select import Selection
 from ctxassembly.context import Context
-from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, HeaderDetail
+from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, Shortening
 from ctxassembly.data.citations import Block
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Decision, Shortened, Trace
@@ -34,10 +34,10 @@ class Found(NamedTuple):
 
 
 def make_context(
-    page: Page, found: Found, selection: Selection | None, query: str | None, log: TraceRecorder
+    page: Page, found: Found, selection: Selection | None, log: TraceRecorder
 ) -> Generator[Request, object, Context]:
     """Return the context of `selection`; None if there was nothing to select from."""
-    config, pool, text = page.config, page.pool, page.text
+    config, pool, text, query = page.config, page.pool, page.text, page.query
     rendered = page.write(Layout([], [])) if selection is None else selection.fitted.rendered
     load = page.weigh(rendered) if selection is None else selection.fitted.load
     yield from log.begin("render", len(pool.candidates))
@@ -47,7 +47,7 @@ def make_context(
     if selection is not None:
         fates = find_fates(text, selection)
         chars_per_token = max(sum(fate.characters for fate in fates), 1) / max(load.tokens, 1)
-        shortened = shortened_chunks(pool, fates, "sentence" if page.is_by_query else "budget", chars_per_token)
+        shortened = shortened_chunks(pool, fates, _shortened_by(page), selection.barred.by, chars_per_token)
         known = Known(text, pool, selection, fates, shortened, chars_per_token)
         everything = (*found.admitted.candidates, *found.neighbors)
         asked = query if page.is_by_query else None
@@ -55,9 +55,8 @@ def make_context(
     elif found.admitted.empty:
         decisions = decide(None, (), found.admitted.empty, {}, config.window, None, reader)
     labels = rendered.layout.labels
-    cited = cite(
-        text, pool, rendered, page.numbers.of(labels), reader, shortened, supplement_first=page.supplement.is_first
-    )
+    numbers = page.numbers.of(labels)
+    cited = cite(text, pool, rendered, numbers, reader, shortened, supplement_first=page.supplement.is_first)
     included = [pool.candidates[number] for label in labels for number in label.chunks]
     yield from log.end(
         len({*included}), lambda: {"labels": len(labels), "tokens": load.tokens, "characters": len(cited.text)}
@@ -74,6 +73,7 @@ def make_context(
         unscoped=log.unscoped,
         token_count=load.tokens,
         max_tokens=page.max_tokens,
+        hit_tokens=page.hit_tokens,
         character_count=len(cited.text),
         max_characters=config.max_characters,
         documents_dropped=len(dropped - {one.chunk.document_id for one in included}),
@@ -94,6 +94,13 @@ def make_context(
         encoding=str(config.encoding) if isinstance(config.encoding, str) else config.encoding,
         sanitized=config.sanitize,
     )
+
+
+def _shortened_by(page: Page) -> Shortening:
+    """Return why chunks are read in part, if nothing else is the reason."""
+    if page.config.compress != "none":
+        return "extractive"
+    return "sentence" if page.config.effective_granularity(page.query) == "sentence" else "budget"
 
 
 def _answer_format(page: Page, blocks: Sequence[Block]) -> str:

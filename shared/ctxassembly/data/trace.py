@@ -129,6 +129,8 @@ class Trace:
     their hits, maybe none. None if there was a filter, or none was needed."""
     token_count: int = 0
     max_tokens: int = 0
+    hit_tokens: int = 0
+    """Tokens of the texts of all hits, joined by blank lines: what a prompt without assembly would have."""
     character_count: int = 0
     max_characters: int | None = None
     documents_dropped: int = 0
@@ -192,7 +194,7 @@ class Trace:
         for stage in (stage for trace in given for stage in trace.stages):
             known = stages.get(stage.name)
             stages[stage.name] = stage if known is None else known.plus(stage)
-        numbers = ("hits", "chunks", "round_trips", "token_count", "max_tokens", "character_count", "documents_dropped")
+        numbers = ("hits", "chunks", "round_trips", "token_count", "max_tokens", "hit_tokens", "character_count", "documents_dropped")
         return cls(
             decisions=tuple(decision for trace in given for decision in trace.decisions),
             stages=tuple(stages.values()),
@@ -210,7 +212,8 @@ class Trace:
             *([pluralize(len(self.excluded), "chunk") + " left out"] if self.excluded else []),
             *([_shortened_summary(self.truncated, "shortened")] if self.truncated else []),
             *([_shortened_summary(self.compressed, "compressed")] if self.compressed else []),
-            f"{self.token_count:,} of {self.max_tokens:,} tokens",
+            *([f"{pluralize(self.hits, 'hit')} joined: {self.hit_tokens:,} tokens"] if self.hit_tokens else []),
+            f"assembled: {self.token_count:,} of {self.max_tokens:,} tokens",
             *([f"{self.character_count:,} of {self.max_characters:,} characters"] if self.max_characters else []),
             pluralize(self.round_trips, "query", "queries"),
         ]

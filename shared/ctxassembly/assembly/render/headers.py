@@ -9,12 +9,13 @@ from typing import Any
 
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.layout import Label
+from ctxassembly.assembly.sent import Sent
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, HeaderDetail
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.errors import ConfigError
-from ctxassembly.wording.formats import FORMATS, Format, Heading, Lines
+from ctxassembly.wording.formats import FORMATS, Format, Heading, Lines, page_text
 from ctxassembly.wording.label_guards import escape_labels, escape_value
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.metadata_labels import MetadataReader, line_of
@@ -33,6 +34,8 @@ class Headers:
     reader: MetadataReader
     summaries: dict[int, str]
     """The page summary of each document that has one, by its number."""
+    sent_labels: Mapping[int, str]
+    """The label under which the conversation has text of each chunk, by number."""
     known: dict[Key, Lines] = field(default_factory=dict)
 
     @property
@@ -50,6 +53,8 @@ class Headers:
         if detail is HeaderDetail.FULL:
             if self.config.header_keys:
                 lines += self._values(self.pool.candidates[label.best].chunk)
+            if self.sent_labels:
+                lines += self._continued(label)
             if is_first and (summary := self.summaries.get(label.document)):
                 lines.append(LANGUAGES[self.config.language].summary.format(summary))
         return "".join([line + "\n" for line in lines]), "\n" + footer if footer else ""
@@ -82,10 +87,9 @@ class Headers:
         reader, best = self.reader, self.pool.candidates[label.best]
         chunk, form = best.chunk, self.form
         needs = form.needs if form else ("source", "pages", "place")
-        pages = reader.pages([self.pool.candidates[number].chunk for number in label.chunks]) if "pages" in needs else ()
-        safe_pages = tuple([self._safe(page) if isinstance(page, str) else page for page in pages])
+        pages = self._pages(label.chunks) if "pages" in needs else ()
         source = self._safe(reader.source(chunk)) if "source" in needs else ""
-        heading = Heading(number, source, safe_pages, score=best.score)
+        heading = Heading(number, source, pages, score=best.score)
         if "place" not in needs:
             return heading
         row = reader.number(chunk, "row_number")
@@ -115,6 +119,27 @@ class Headers:
         lines = ((key, value if not self.config.sanitize else sanitize_line(value)) for key, value in values if value)
         return [escape_labels(f"{one_line(key)}: {escape_value(line, name)}", name) for key, line in lines if line]
 
+    def _continued(self, label: Label) -> list[str]:
+        """Return a line for each label under which the conversation has adjoining text; none in a format without."""
+        form, by_label = self.form, dict[str, list[int]]()
+        near = {at + step for at in label.chunks for step in (-1, 0, 1)} & self.sent_labels.keys()
+        places = {at: (self.pool.candidates[at].chunk.document_id, self.pool.candidates[at].position) for at in near}
+        own = [(self.pool.candidates[at].chunk.document_id, self.pool.candidates[at].position) for at in label.chunks]
+        for at in sorted(near) if form and form.has_labels else ():
+            name, position = places[at]
+            if any(name == other and abs(position - place) <= 1 for other, place in own):
+                by_label.setdefault(self.sent_labels[at], []).append(at)
+        words, lines = LANGUAGES[self.config.language], list[str]()
+        for sent in sorted(by_label, key=int):
+            cited = form.citation_examples[0].replace("1", sent) if form else ""
+            line = words.continues_above.format(cited) + page_text(self._pages(by_label[sent]), words)
+            lines.append(escape_xml(line) if form and form.has_markup else line)
+        return lines
+
+    def _pages(self, numbers: Iterable[int]) -> tuple[int | str, ...]:
+        pages = self.reader.pages([self.pool.candidates[number].chunk for number in numbers])
+        return tuple([self._safe(page) if isinstance(page, str) else page for page in pages])
+
     def _safe(self, line: str) -> str:
         """Return a `line` of metadata that forges no label, and no line of ours if the format writes no label."""
         name, line = format_name(self.config), sanitize_line(line) if self.config.sanitize else line
@@ -128,9 +153,10 @@ def format_name(config: AssemblyConfig) -> str:
     return config.format if isinstance(config.format, str) else "custom"
 
 
-def make_headers(pool: Pool, config: AssemblyConfig) -> Headers:
-    """Return the writer of headers for the chunks of `pool`."""
-    return Headers(config, pool, MetadataReader(config.keys, config.language, for_header=True), _summaries(pool, config))
+def make_headers(pool: Pool, config: AssemblyConfig, sent: Sent) -> Headers:
+    """Return the writer of headers for the chunks of `pool`, some of which may be `sent`."""
+    reader = MetadataReader(config.keys, config.language, for_header=True)
+    return Headers(config, pool, reader, _summaries(pool, config), sent.labels)
 
 
 def _summaries(pool: Pool, config: AssemblyConfig) -> dict[int, str]:

@@ -18,6 +18,7 @@ from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import NO_SUPPLEMENT, HeaderDetail, RenderedSupplement
 
 if TYPE_CHECKING:
+    from ctxassembly.assembly.sent import Sent
     from ctxassembly.assembly.units import Bools, Ints
 
 
@@ -41,8 +42,13 @@ class Page:
     count: Callable[[str], int]
     """Tokens of a text."""
     max_tokens: int
+    hit_tokens: int
+    """Tokens of the texts of the hits, joined by blank lines: what the caller had."""
+    query: str | None
     is_by_query: bool
     """True if the values of units come from the words of the query."""
+    sent: Sent
+    """What the conversation has of the text."""
     supplement: RenderedSupplement = NO_SUPPLEMENT
 
     def lay_out(self, units: Units, scores: Scores, parts: Ints, mask: Bools) -> Layout:

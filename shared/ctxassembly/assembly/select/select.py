@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ctxassembly.assembly.render.layout import Label
+from ctxassembly.assembly.barred import Barred
+from ctxassembly.assembly.render.layout import Label, Layout
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.score.score import Scores
 from ctxassembly.assembly.select.close import Close, closing
 from ctxassembly.assembly.select.cut import cut_beginning, cut_best
 from ctxassembly.assembly.select.fit import Costs, Fitted, fit
+from ctxassembly.assembly.select.merge import divide
 from ctxassembly.assembly.select.needs import needed
 from ctxassembly.assembly.select.parts import PARTS, parts_of
 from ctxassembly.assembly.select.relevant import best_first, each_text_once, relevant_count
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 SAMPLES, SAMPLE_CHARS = 5, 120
 """The best units, and the characters of each, by which tokens per cost are estimated before anything is rendered."""
+MIN_CHARACTERS = 2
+"""Characters of a token in the densest text of words."""
 LABEL_TOKENS, CHARACTERS_PER_TOKEN = 4, 4
 """About how many tokens a label has, and characters of a header for each more."""
 
@@ -40,14 +44,18 @@ class Selection(NamedTuple):
     """The units that were relevant enough, best first."""
     copies: Mapping[int, int]
     """For units that say the same as a better one, the better one."""
+    barred: Barred
 
 
-def select(page: Page, units: Units, scores: Scores, barred: Bools | None) -> Selection:
+def select(page: Page, units: Units, scores: Scores, barred: Barred) -> Selection:
     """Return the selection from `units` that fits the limits of `page`. Units that are `barred` aren't read."""
     config = page.config
     order = best_first(scores)
-    if barred is not None:
-        order = order[~barred[order]]
+    order = order[~barred.mask[order]]
+    if not len(order):
+        empty = page.write(Layout([], page.text.owns))
+        nothing = Fitted(np.zeros(len(units.starts), bool), empty, page.weigh(empty))
+        return Selection(nothing, units, scores, order, {}, barred)
     tokens_per_cost = _tokens_per_cost(page, units, order)
     tokens, copies = units.costs * tokens_per_cost, dict[int, int]()
     if config.dedup_sentences and config.dedup != "none" and config.enabled:
@@ -56,7 +64,7 @@ def select(page: Page, units: Units, scores: Scores, barred: Bools | None) -> Se
         order = order[: relevant_count(scores, order, tokens[order], config.min_relevance, page.max_tokens)]
     are_sentences = units.leads is units.starts and page.is_by_query
     needs = needed(scan(page.text.text), units, scores.values) if are_sentences else None
-    close = closing(units, needs, barred)
+    close = closing(units, needs, barred.mask)
     parts = np.zeros(len(units.starts), np.intp)
     if page.is_by_query and config.order == "auto":
         parts = parts_of(units, scores, order, close, tokens, page.max_tokens)
@@ -72,35 +80,39 @@ def select(page: Page, units: Units, scores: Scores, barred: Bools | None) -> Se
         share_per_cost = max(share_per_cost, characters / config.max_characters)
     found = fit(costs, order, close, write, share_per_cost, may_skip=page.is_by_query or not config.may_shorten_hits)
     if found is None:
-        return Selection(cut_best(page, units, scores, parts, order), units, scores, order, copies)
+        return Selection(cut_best(page, units, scores, parts, order), units, scores, order, copies, barred)
     if not page.is_by_query and config.may_shorten_hits:
-        return _with_beginning(page, Selection(found, units, scores, order, copies), parts, close)
-    return Selection(found, units, scores, order, copies)
+        return _with_beginning(page, Selection(found, units, scores, order, copies, barred), parts, close)
+    return Selection(found, units, scores, order, copies, barred)
+
+
+def may_not_fit(page: Page) -> bool:
+    """Return False if the whole text certainly fits: a token has no more characters than that on average."""
+    return len(page.text.text) > MIN_CHARACTERS * page.max_tokens
 
 
 def _with_beginning(page: Page, selection: Selection, parts: Ints, close: Close) -> Selection:
     """Return `selection` with the beginning of the next best unit, if some sentences of it fit."""
-    fitted, units, scores, order, copies = selection
+    fitted, units, scores, order, copies, barred = selection
     left = order[~fitted.mask[order]]
     if not len(left):
         return selection
     number = int(left[0])
 
     def fits(offset: int) -> Selection | None:
-        own_units, own_scores, own_parts = units, scores, parts
+        own_units, own_scores, own_parts, own_barred = units, scores, parts, barred
         mask = fitted.mask.copy()
         mask[number] = True
         if offset < units.ends[number]:
-            from ctxassembly.assembly.select.merge import divide
-
             own_units, own_scores = divide(units, scores, number, offset)
+            own_barred = barred._replace(mask=np.insert(barred.mask, number + 1, barred.mask[number]))
             own_parts, mask = np.insert(parts, number, parts[number]), np.insert(mask, number + 1, fitted.mask[number])
         rendered = page.write(page.lay_out(own_units, own_scores, own_parts, mask))
         load = page.weigh(rendered)
         own_order = np.where(order > number, order + 1, order)
         if load.share > 1:
             return None
-        return Selection(Fitted(mask, rendered, load), own_units, own_scores, own_order, copies)
+        return Selection(Fitted(mask, rendered, load), own_units, own_scores, own_order, copies, own_barred)
 
     return cut_beginning(page.text.text, (int(units.starts[number]), int(units.ends[number])), fits) or selection
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ctxassembly.assembly.compress import chunk_by_chunk
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.score.score import Scores
 from ctxassembly.assembly.select.merge import merge
 from ctxassembly.assembly.units import Units, best_in_chunks, chunk_units
-from ctxassembly.config.assembly import Granularity
+from ctxassembly.config.assembly import AssemblyConfig, Granularity
 from ctxassembly.data.chunks import has_flag
 from ctxassembly.data.metadata_keys import MetadataKeys
 
@@ -20,6 +21,37 @@ if TYPE_CHECKING:
 
 AHEAD = 1e9
 """Added to the value of a hit that has to stay whole: it goes before all others."""
+
+
+def coarser(
+    text: Text, pool: Pool, units: Units, scores: Scores, config: AssemblyConfig, query: str | None
+) -> tuple[Units, Scores]:
+    """Return the units that `config` asks for in the place of sentences; chunks that are marked stay whole."""
+    granularity = config.effective_granularity(query)
+    if config.compress != "none":
+        return units, chunk_by_chunk(units, scores)
+    if not config.is_query_aware(query):
+        if granularity == "passage":
+            units, scores = merge(units, scores, ~units.continues)
+        return units, _raised(pool, units, scores, config.keys)
+    if granularity == "sentence":
+        return keep_marked(text, pool, units, scores, config.keys)
+    units, scores = in_chunks(text, pool, units, scores, granularity)
+    return units, _raised(pool, units, scores, config.keys)
+
+
+def _raised(pool: Pool, units: Units, scores: Scores, keys: MetadataKeys) -> Scores:
+    """Return `scores` with hits that are marked to stay whole before all others."""
+    values = scores.values.copy()
+    for number in _marked(pool, keys):
+        if not pool.candidates[number].distance and units.firsts[number] < len(values):
+            values[units.firsts[number]] = AHEAD - pool.candidates[number].rank
+    return scores._replace(values=values)
+
+
+def _marked(pool: Pool, keys: MetadataKeys) -> list[int]:
+    """Return the numbers of the chunks that are marked to stay whole."""
+    return [number for number, one in enumerate(pool.candidates) if has_flag(one.chunk, "keep_whole", keys)]
 
 
 def in_chunks(text: Text, pool: Pool, units: Units, scores: Scores, granularity: Granularity) -> tuple[Units, Scores]:
@@ -44,7 +76,7 @@ def _means(units: Units, values: Floats) -> Floats:
 
 def keep_marked(text: Text, pool: Pool, units: Units, scores: Scores, keys: MetadataKeys) -> tuple[Units, Scores]:
     """Return the units with each chunk that is marked to stay whole as one unit, of hits before all others."""
-    marked = [number for number, one in enumerate(pool.candidates) if has_flag(one.chunk, "keep_whole", keys)]
+    marked = _marked(pool, keys)
     if not marked:
         return units, scores
     begins, values = np.ones(len(units.starts), bool), scores.values.copy()

@@ -1,0 +1,85 @@
+"""A context as one of a conversation: its labels are reserved before it is made, and what is known is pointed to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from ctxassembly.assembly.outcome import Found
+from ctxassembly.assembly.pool import Pool
+from ctxassembly.assembly.render.page import Page
+from ctxassembly.assembly.select.parts import PARTS
+from ctxassembly.assembly.select.select import Selection
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.context import Context
+from ctxassembly.conversations.conversation import Conversation
+from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.messages import given_above_note
+from ctxassembly.data.citations import Block, Citation
+from ctxassembly.wording.metadata_labels import MetadataReader
+
+
+@dataclass(slots=True)
+class ReservedLabels:
+    """The labels that a context may use. The one value here that changes: those that it doesn't use are released."""
+
+    first: int
+    end: int = 0
+    labels: Labels | None = None
+    """The counter of contexts that are assembled at the same time; None if there is none."""
+    used: int = 0
+
+    def use(self, citations: Iterable[Citation]) -> None:
+        """Keep the labels of `citations`."""
+        self.used = max([self.first, *(int(citation.label) + 1 for citation in citations)])
+
+    def release(self) -> None:
+        """Give back all others."""
+        if self.labels is not None:
+            self.labels.release(self.used or self.first, self.end)
+
+
+def reserve_labels(conversation: Conversation | None, config: AssemblyConfig, pool: Pool) -> ReservedLabels:
+    """Return the labels for a context of `pool`: a header is longer by its number, so that is needed before."""
+    if conversation is None:
+        return ReservedLabels(config.first_label)
+    first = max(config.first_label, conversation.next_label)
+    if conversation.labels is None:
+        return ReservedLabels(first)
+    is_whole = config.enabled and config.cite == "document"
+    most = len(pool.documents if is_whole else pool.candidates) * (PARTS if config.order == "auto" else 1)
+    first = conversation.labels.reserve(most, first)
+    return ReservedLabels(first, first + most, conversation.labels)
+
+
+def in_conversation(
+    context: Context, page: Page, found: Found, selection: Selection | None, conversation: Conversation | None
+) -> Context:
+    """Return `context` with the citations of `conversation`; one without new text gets a line that says where all is."""
+    if conversation is None:
+        return context
+    context = replace(context, earlier_citations=conversation.citations)
+    labels = {} if selection is None else selection.barred.sent_as
+    if context.text or not labels:
+        return context
+    for sources in (_sources_of_copies(page, found), []):
+        text = given_above_note(context, labels.values(), sources)
+        tokens = page.count(text)
+        if tokens <= page.max_tokens and len(text) <= (page.config.max_characters or len(text)):
+            trace = replace(context.trace, token_count=tokens, character_count=len(text))
+            block = Block(text, (0, len(text)), None)
+            return replace(context, text=text, token_count=tokens, blocks=(block,), trace=trace)
+    return context
+
+
+def _sources_of_copies(page: Page, found: Found) -> list[str]:
+    """Return the names of the other documents that have the text of chunks which were left out as sent."""
+    copies, config = found.lineage.duplicates(), page.config
+    reader = MetadataReader(config.keys, config.language, for_header=True)
+    sent = {page.pool.candidates[number].key for number in page.sent.labels}
+    pairs = ((copies[one.key][0], one) for one in (*found.admitted.candidates, *found.neighbors) if one.key in copies)
+    return [
+        reader.source(copy.chunk)
+        for original, copy in pairs
+        if original.key in sent and original.chunk.document_id != copy.chunk.document_id
+    ]
