@@ -43,26 +43,31 @@ class Fate(NamedTuple):
     characters: int
     """Of its own that are read."""
     is_whole: bool
+    is_lost: bool
+    """True if any of it is left out that neither others nor the conversation have."""
     because_of: int | None
     """The number of the chunk that has what is left out of it."""
 
 
 def find_fates(text: Text, selection: Selection) -> list[Fate]:
     """Return the fate of each chunk of the pool, by its number."""
-    units, mask, copies = selection.units, selection.fitted.mask, selection.copies
+    units, mask, copies, barred = selection.units, selection.fitted.mask, selection.copies, selection.barred
     read = _read_characters(text, selection.fitted.rendered)
-    size = len(units.starts)
-    is_blank = units.ends - units.starts <= 0
-    missing = np.append(0, np.cumsum(~(mask | is_blank)))
-    copied = np.zeros(size, bool)
+    left_out = ~mask & (units.ends > units.starts)
+    copied = np.zeros(len(mask), bool)
     copied[[unit for unit, other in copies.items() if mask[other]]] = True
-    lost = np.append(0, np.cumsum(~(mask | is_blank | copied)))
+    missing, lost, repeated = (
+        np.append(0, np.cumsum(some)) for some in (left_out, left_out & ~copied & ~barred.mask, left_out & copied)
+    )
     owner = np.searchsorted(text.owns, units.starts, "right") - 1
     fates = []
     for number, (first, last) in enumerate(zip(units.firsts.tolist(), units.lasts.tolist(), strict=True)):
-        is_repeated = missing[last] > missing[first] and lost[last] == lost[first]
-        others = [int(owner[copies[unit]]) for unit in range(first, last) if copied[unit]] if is_repeated else []
-        fates.append(Fate(read[number], bool(missing[last] == missing[first]), others[0] if others else None))
+        is_whole = missing[last] == missing[first] and number not in barred.by
+        is_lost = bool(lost[last] > lost[first])
+        other = None
+        if not is_lost and repeated[last] > repeated[first]:
+            other = next(int(owner[copies[unit]]) for unit in range(first, last) if copied[unit])
+        fates.append(Fate(read[number], bool(is_whole), is_lost, other))
     return fates
 
 
@@ -88,7 +93,8 @@ def shortened_chunks(
         if fate.characters and not fate.is_whole:
             chunk = pool.candidates[number].chunk
             tokens = [max(round(length / chars_per_token), 1) for length in (len(chunk.text), fate.characters)]
-            found[number] = Shortened(chunk.id, special.get(number, by if fate.because_of is None else "repeated"), *tokens)
+            why = by if fate.is_lost else special.get(number, by if fate.because_of is None else "repeated")
+            found[number] = Shortened(chunk.id, why, *tokens)
     return found
 
 

@@ -21,16 +21,12 @@ from ctxassembly.assembly.select.merge import divide
 from ctxassembly.assembly.units import Units
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.data.candidates import ALREADY_SENT, Candidate
+from ctxassembly.data.candidates import ALREADY_SENT, Candidate, Reason, Shortening
 from ctxassembly.data.chunks import Span
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 if TYPE_CHECKING:
-    from ctxassembly.assembly.units import Bools, Ints
-
-SENT_SHARE = 0.5
-"""Share of a sentence from which on it counts as sent."""
-
+    from ctxassembly.assembly.units import Bools
 
 class Sent(NamedTuple):
     """Where the conversation has text of the pool."""
@@ -42,42 +38,50 @@ class Sent(NamedTuple):
 
 
 def find_sent(text: Text, pool: Pool, conversation: Conversation) -> Sent:
-    """Return what `conversation` has of `text`."""
-    spans, labels, find = list[Span](), dict[int, str](), _sent_text(conversation)
+    """Return what `conversation` has of `text`. Text that two chunks share is sent if either has sent it."""
+    found, find = list[tuple[Span, str]](), _sent_text(conversation)
     for number, candidate in enumerate(pool.candidates):
-        found, label = find(candidate)
-        if found:
+        spans, label = find(candidate)
+        found += [((text.begins[number] + start, text.begins[number] + end), label) for start, end in spans]
+    labels: dict[int, str] = {}
+    for number, (begin, end) in enumerate(zip(text.begins, text.ends, strict=True)) if found else ():
+        own = (label for (start, stop), label in found if _has_text(text.text, max(start, begin), min(stop, end)))
+        if (label := next(own, None)) is not None:
             labels[number] = label
-            spans += [(text.begins[number] + start, text.begins[number] + end) for start, end in found]
-    return Sent(spans, labels)
+    return Sent([span for span, _ in found], labels)
+
+
+def _has_text(whole: str, start: int, end: int) -> bool:
+    """Return True if `whole` has a letter or a digit from `start` to `end`; between sent texts signs say nothing."""
+    return start < end and any(map(str.isalnum, whole[start:end]))
 
 
 def bar_sent(text: Text, units: Units, scores: Scores, sent: Sent) -> tuple[Units, Scores, Barred]:
-    """Return the units, divided where sent text begins and ends if they are chunks, and which of them were sent."""
-    if units.leads is not units.starts:
-        for offset in sorted({edge for span in sent.spans for edge in span}):
-            number = int(np.searchsorted(units.starts, offset, "right")) - 1
-            if number >= 0 and units.starts[number] < offset < units.ends[number]:
-                units, scores = divide(units, scores, number, offset)
-    edges = np.zeros(len(text.text) + 1, np.int64)
+    """Return the units, divided where sent text begins and ends inside one, and which of them were sent."""
+    whole = text.text
+    for offset in sorted({edge for span in sent.spans for edge in span}):
+        number = int(np.searchsorted(units.starts, offset, "right")) - 1
+        start, end = int(units.starts[number]), int(units.ends[number])
+        if number >= 0 and _has_text(whole, start, offset) and _has_text(whole, offset, end):
+            units, scores = divide(units, scores, number, offset)
+    edges = np.zeros(len(whole) + 1, np.int64)
     np.add.at(edges, [start for start, _ in sent.spans], 1)
     np.add.at(edges, [end for _, end in sent.spans], -1)
-    covered = np.append(0, np.cumsum(np.cumsum(edges) > 0))
-    lengths = np.maximum(units.ends - units.starts, 1)
-    mask: Bools = (covered[units.ends] - covered[units.starts]) >= SENT_SHARE * lengths
-    # What is left between two sent sentences may be nothing but signs.
+    is_sent = np.cumsum(edges) > 0
+    covered = np.append(0, np.cumsum(is_sent))
+    if units.leads is not units.starts:  # the overlap of a chunk may have been sent with the one before
+        has_sent = covered[units.starts] > covered[units.leads]
+        units = units._replace(leads=np.where(has_sent, units.starts, units.leads))
+    mask: Bools = covered[units.ends] - covered[units.starts] == units.ends - units.starts
     for number in np.flatnonzero(~mask & (covered[units.ends] > covered[units.starts])).tolist():
-        rest = "".join(_outside(text.text, int(units.starts[number]), int(units.ends[number]), covered))
-        mask[number] = not any(map(str.isalnum, rest))
-    whole = np.append(0, np.cumsum(~mask))
-    is_all = whole[units.lasts] == whole[units.firsts]
+        places = range(int(units.starts[number]), int(units.ends[number]))
+        mask[number] = not any(whole[at].isalnum() for at in places if not is_sent[at])
+    left = np.append(0, np.cumsum(~mask))
+    is_all = left[units.lasts] == left[units.firsts]
     labels = {**sent.labels}
-    by = {number: ALREADY_SENT for number in labels if not is_all[number]}
-    return units, scores, Barred(mask, {number: ALREADY_SENT for number in labels if is_all[number]}, by, labels)
-
-
-def _outside(whole: str, start: int, end: int, covered: Ints) -> list[str]:
-    return [whole[at] for at in range(start, end) if covered[at + 1] == covered[at]]
+    reasons: dict[int, Reason] = {number: ALREADY_SENT for number in labels if is_all[number]}
+    by: dict[int, Shortening] = {number: ALREADY_SENT for number in labels if not is_all[number]}
+    return units, scores, Barred(mask, reasons, by, labels)
 
 
 def label_numbers(pool: Pool, config: AssemblyConfig, conversation: Conversation | None, first: int) -> Numbers:

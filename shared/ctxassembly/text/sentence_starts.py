@@ -83,7 +83,7 @@ def merge_sorted(*parts: Ints) -> Ints:
 def _begins(lines: Ints, kinds: Bytes, plain: Codes) -> Bools:
     """Return whether each of `lines` begins a sentence, by where it begins."""
     ends = np.append(lines[1:], len(kinds)) - 1  # the break before the next line; blank lines count with the line
-    ends = _last_characters(ends, kinds)
+    ends = last_characters(ends, kinds)
     lengths = ends - lines + 1
     is_letter = ((kinds & LETTER) > 0) & ~((plain >= _DIGITS[0]) & (plain <= _DIGITS[1]))
     letters = np.append(0, np.cumsum(is_letter))
@@ -96,12 +96,12 @@ def _begins(lines: Ints, kinds: Bytes, plain: Codes) -> Bools:
     return ~goes_on
 
 
-def _last_characters(ends: Ints, kinds: Bytes) -> Ints:
-    """Return for each of `ends` the last character before it that is no white space."""
-    blank = (kinds[ends] & SPACE) > 0
+def last_characters(ends: Ints, kinds: Bytes) -> Ints:
+    """Return for each of `ends` the last character up to it that is no white space; the first one if there is none."""
+    blank = ((kinds[ends] & SPACE) > 0) & (ends > 0)
     while blank.any():
         ends = ends - blank
-        blank = (kinds[ends] & SPACE) > 0
+        blank = ((kinds[ends] & SPACE) > 0) & (ends > 0)
     return ends
 
 

@@ -25,10 +25,14 @@ GAP_COST = 4
 ENOUGH, FIRST_AIM, AIM = 0.98, 0.98, 0.994
 """Shares of the limit: a context that has as much is good; what the first try aims at, and what the next ones do."""
 TRIES = 4
+MAY_FIT = 1.05
+"""The estimated share of the limit up to which everything is tried first."""
 SLACK, FIRST_SLACK = 0.004, 0.01
 """Shares of the limit by which a try may be below its aim."""
 MAX_TAIL = 60
 """Units behind the last one that fits that may get the rest of the room."""
+GRACE = 3
+"""Tokens by which an estimate of the last units may be wrong; the last try may take as many too much."""
 MIN_COST = 5
 """Tokens of the smallest rest of room that is worth a try."""
 
@@ -75,6 +79,13 @@ def fit(
     """
     size, low, high = len(costs.units.starts), 0, len(order)
     aim, kept = FIRST_AIM / share_per_cost, None
+    everything = first_units(order, high, close, size)
+    if costs.of(everything) * share_per_cost <= MAY_FIT:
+        found = write(everything)
+        if found.load.share <= 1:
+            return found
+        high, share_per_cost = high - 1, found.load.share / costs.of(everything)
+        aim = AIM / share_per_cost
     for attempt in range(TRIES):
         number = _most(costs, order, close, aim, low, high, SLACK if attempt else FIRST_SLACK)
         if number == low:
@@ -91,13 +102,13 @@ def fit(
         aim = AIM / share_per_cost
     if kept is None:
         return _first(costs, order, close, write)
-    room = AIM * (1 - kept.load.share) / share_per_cost
-    if may_skip and (tail := _smaller(costs, kept.mask, order[low:][:MAX_TAIL], room)):
-        mask = kept.mask.copy()
-        mask[tail] = True
-        found = write(mask)
-        if found.load.share <= 1:
-            return found
+    for grace in (-GRACE, GRACE) if may_skip else ():
+        room = (1 - kept.load.share) / share_per_cost + grace
+        if tail := _smaller(costs, kept.mask, order[low:][:MAX_TAIL], room):
+            mask = kept.mask.copy()
+            mask[tail] = True
+            found = write(mask)
+            kept = found if found.load.share <= 1 else kept
     return kept
 
 
@@ -137,6 +148,6 @@ def _smaller(costs: Costs, mask: Bools, order: Ints, room: float) -> list[int]:
         if cost <= room and not mask[number]:
             found.append(number)
             room -= cost
-            if room < MIN_COST:
+            if room < MIN_COST - GRACE:
                 break
     return found

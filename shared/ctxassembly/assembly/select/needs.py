@@ -12,6 +12,7 @@ import numpy as np
 from ctxassembly.assembly.units import Units
 from ctxassembly.text.kinds import CLOSING, LETTER, NEWLINE, SPACE, STOP, WIDE_STOP
 from ctxassembly.text.scan import Scan
+from ctxassembly.text.sentence_starts import last_characters
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools, Floats, Ints
@@ -34,11 +35,7 @@ def needed(known: Scan, units: Units, values: Floats) -> Ints:
     first = starts
     for _ in range(_MAX_INDENT):
         first = first + ((kinds[first] & (SPACE | NEWLINE)) == SPACE)
-    last = units.ends - 1
-    blank = (kinds[last] & SPACE) > 0
-    while blank.any():
-        last = last - blank
-        blank = (kinds[last] & SPACE) > 0
+    last = last_characters(units.ends - 1, kinds)
     is_ended = ((kinds[last] & (STOP | WIDE_STOP)) > 0) | (
         ((kinds[last] & CLOSING) > 0) & ((kinds[last - 1] & (STOP | WIDE_STOP)) > 0)
     )

@@ -51,17 +51,18 @@ def select(page: Page, units: Units, scores: Scores, barred: Barred) -> Selectio
     """Return the selection from `units` that fits the limits of `page`. Units that are `barred` aren't read."""
     config = page.config
     order = best_first(scores)
-    order = order[~barred.mask[order]]
-    if not len(order):
-        empty = page.write(Layout([], page.text.owns))
-        nothing = Fitted(np.zeros(len(units.starts), bool), empty, page.weigh(empty))
-        return Selection(nothing, units, scores, order, {}, barred)
     tokens_per_cost = _tokens_per_cost(page, units, order)
     tokens, copies = units.costs * tokens_per_cost, dict[int, int]()
     if config.dedup_sentences and config.dedup != "none" and config.enabled:
         order, copies = each_text_once(page.text, units, order, page.max_tokens / tokens_per_cost)
     if page.is_by_query and not config.fill:
         order = order[: relevant_count(scores, order, tokens[order], config.min_relevance, page.max_tokens)]
+    # What the conversation has is as relevant as it was: it isn't made up for by text that is less so.
+    order = order[~barred.mask[order]]
+    if not len(order):
+        empty = page.write(Layout([], page.text.owns))
+        nothing = Fitted(np.zeros(len(units.starts), bool), empty, page.weigh(empty))
+        return Selection(nothing, units, scores, order, {}, barred)
     are_sentences = units.leads is units.starts and page.is_by_query
     needs = needed(scan(page.text.text), units, scores.values) if are_sentences else None
     close = closing(units, needs, barred.mask)
@@ -109,12 +110,15 @@ def _with_beginning(page: Page, selection: Selection, parts: Ints, close: Close)
             own_parts, mask = np.insert(parts, number, parts[number]), np.insert(mask, number + 1, fitted.mask[number])
         rendered = page.write(page.lay_out(own_units, own_scores, own_parts, mask))
         load = page.weigh(rendered)
-        own_order = np.where(order > number, order + 1, order)
+        own_order = order if own_units is units else np.where(order > number, order + 1, order)
         if load.share > 1:
             return None
         return Selection(Fitted(mask, rendered, load), own_units, own_scores, own_order, copies, own_barred)
 
-    return cut_beginning(page.text.text, (int(units.starts[number]), int(units.ends[number])), fits) or selection
+    start, end = int(units.starts[number]), int(units.ends[number])
+    if (whole := fits(end)) is not None:
+        return _with_beginning(page, whole, parts, close)
+    return cut_beginning(page.text.text, (start, end), fits) or selection
 
 
 def _header_costs(page: Page) -> Floats:
