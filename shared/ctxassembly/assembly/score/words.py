@@ -29,14 +29,20 @@ FEW_CHUNKS = 9
 """Below so many chunks, which words are rare is told by sentences: of three chunks each may have all words."""
 SECTION_CHARS = 4_000
 """Characters of the longest section."""
-_HASH = ord("#")
+_HASH, _NEWLINE = ord("#"), ord("\n")
 
 
-def word_values(text: Text, units: Units, terms: Terms, query: str, offered: Bools, weights: Weights) -> Floats:
-    """Return the value of each sentence by the words of `query`. `offered` are the sentences that may be chosen."""
+def word_values(
+    text: Text, units: Units, terms: Terms, query: str, offered: Bools, weights: Weights
+) -> tuple[Floats, Floats]:
+    """Return the value of each sentence by the words of `query`, and how much its section's heading has of them.
+
+    `offered` are the sentences that may be chosen. The second is 1 for as much as the best sentence has, and 0 for up
+    to half of that.
+    """
     starts, size, number = units.starts, len(units.starts), terms.count
     if not number:
-        return np.zeros(size)
+        return np.zeros(size), np.zeros(size)
     offsets, found = find_terms(scan(text.text), terms)
     at = np.searchsorted(starts, offsets, "right") - 1
     counts = np.bincount(at * number + found, minlength=size * number).reshape(size, number).astype(float)
@@ -53,14 +59,15 @@ def word_values(text: Text, units: Units, terms: Terms, query: str, offered: Boo
         rarity_of_sentences = rarity
     sentence = np.minimum(counts, 1.0) @ rarity_of_sentences
     around = smooth(smooth(sentence, units.continues), units.continues)
-    edges = np.append(_section_starts(text, units), size)
+    headings = _headings(text, units)
+    edges = np.append(_section_starts(units, headings), size)
     lengths = np.append(starts, units.ends[-1:])[edges[1:]] - starts[edges[:-1]]
     section = np.repeat(_bm25(total[edges[1:]] - total[edges[:-1]], lengths, rarity), np.diff(edges))
     values = np.zeros(size)
     signals = (chunk, sentence, around, section)
     for weight, signal in zip((weights.chunk, weights.sentence, weights.surroundings, weights.section), signals, strict=True):
         values += weight / (signal.max(initial=0.0) or 1.0) * signal
-    return values
+    return values, _heading_shares(units, headings, sentence / (sentence.max(initial=0.0) or 1.0))
 
 
 def _bm25(counts: Floats, lengths: Ints, rarity: Floats) -> Floats:
@@ -97,11 +104,27 @@ def smooth(values: Floats, continues: Bools) -> Floats:
     return values / 2 + (left + right) / 4
 
 
-def _section_starts(text: Text, units: Units) -> Ints:
-    """Return the units that begin a section: a text, a heading of Markdown, or what is beyond 4,000 characters."""
-    starts = units.starts
-    begins = ~units.continues | ((scan(text.text).plain[starts] == _HASH) & (scan(text.text).plain[starts - 1] == ord("\n")))
+def _headings(text: Text, units: Units) -> Bools:
+    """Return which sentences begin a section by a heading of Markdown or after two blank lines."""
+    plain, starts = scan(text.text).plain, units.starts
+    before = plain[starts - 1] == _NEWLINE
+    is_apart = before & (plain[starts - 2] == _NEWLINE) & (plain[starts - 3] == _NEWLINE)
+    is_heading: Bools = (before & (plain[starts] == _HASH)) | (is_apart & units.continues)
+    return is_heading
+
+
+def _section_starts(units: Units, headings: Bools) -> Ints:
+    """Return the units that begin a section: a text, a heading, or what is beyond 4,000 characters of one."""
+    starts, begins = units.starts, ~units.continues | headings
     begins[:1] = True
     part = (starts - np.maximum.accumulate(np.where(begins, starts, 0))) // SECTION_CHARS
     begins[1:] |= part[1:] != part[:-1]
     return np.flatnonzero(begins)
+
+
+def _heading_shares(units: Units, headings: Bools, matches: Floats) -> Floats:
+    """Return for each sentence what its section's first line has of the words of the query, from 0 to 1."""
+    number = np.maximum.accumulate(np.where(headings | ~units.continues, np.arange(len(headings)), 0))
+    applies = headings[number] & (units.starts - units.starts[number] < SECTION_CHARS)
+    shares: Floats = (2 * matches[number] - 1).clip(min=0.0) * applies
+    return shares
