@@ -21,6 +21,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr, to_text
+from ctxassembly.data.late import LateTuple
 from ctxassembly.text.words import MatchedTerms
 from ctxassembly.tokens.tiktoken_files import is_encoding
 from ctxassembly.wording.languages import language_of
@@ -47,7 +48,7 @@ def to_plain(value: Any) -> Any:
         return value  # as most values of a trace
     if kind in _SCALARS:
         return _to_builtin(value)
-    if kind in (tuple, MatchedTerms):
+    if kind in (tuple, MatchedTerms, LateTuple):
         return [to_plain(item) for item in value]
     if names := _field_names(kind):
         items = value if isinstance(value, tuple) else [getattr(value, name) for name in names]

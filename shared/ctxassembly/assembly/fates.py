@@ -6,9 +6,10 @@ says of the question, or because only the window's neighbors were asked for.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,18 +25,15 @@ from ctxassembly.data.candidates import (
     EMPTY,
     OUTSIDE_WINDOW,
     OVER_BUDGET,
+    REPEATED,
     Candidate,
     Reason,
     Shortening,
 )
-from ctxassembly.data.trace import Decision, Shortened
+from ctxassembly.data.trace import Decision, Outcome, Shortened
 from ctxassembly.text.words import MatchedTerms, TermQuery
 from ctxassembly.tracing.retained_hits import is_retained
 from ctxassembly.wording.metadata_labels import MetadataReader
-
-if TYPE_CHECKING:
-    from ctxassembly.assembly.units import Bools
-
 
 class Fate(NamedTuple):
     """What became of one chunk of the pool."""
@@ -107,38 +105,73 @@ class Known(NamedTuple):
     fates: list[Fate]
     shortened: Mapping[int, Shortened]
     chars_per_token: float
+    window: int
+    """Neighbors farther from their hit were fetched for the query to choose from."""
+
+
+class Outcomes(NamedTuple):
+    """What became of a chunk of the pool, as its decision says it."""
+
+    outcome: Outcome
+    reason: Any
+    because_of: str | None = None
+    stripped: int = 0
+    tokens: int | None = None
+
+
+def find_outcomes(known: Known) -> list[Outcomes]:
+    """Return what became of each chunk of the pool, by its number."""
+    is_offered = np.zeros(len(known.selection.units.starts) + 1, np.intp)
+    is_offered[known.selection.offered + 1] = 1
+    offered = np.cumsum(is_offered)
+    counts = (offered[known.selection.units.lasts] - offered[known.selection.units.firsts]).tolist()
+    return [_outcome(known, number, bool(count)) for number, count in enumerate(counts)]
+
+
+def _outcome(known: Known, number: int, is_offered: bool) -> Outcomes:
+    text, pool, fate, barred = known.text, known.pool, known.fates[number], known.selection.barred
+    candidate = pool.candidates[number]
+    stripped, size = text.owns[number] - text.begins[number], len(candidate.chunk.text)
+    other = None if fate.because_of is None else pool.candidates[fate.because_of].chunk.id
+    if fate.characters:
+        if fate.is_whole:
+            return Outcomes("kept", "neighbor" if candidate.distance else "hit", None, stripped)
+        by = known.shortened[number].by
+        return Outcomes("compressed" if by in COMPRESSIONS else "cut", by, other, stripped)
+    if (reason := barred.reasons.get(number)) is not None:
+        return Outcomes("dropped", reason)
+    if fate.is_whole and number and known.fates[number - 1].characters:
+        return Outcomes("contained", CONTAINED, pool.candidates[number - 1].chunk.id, size)
+    if fate.because_of is not None:
+        return Outcomes("contained", REPEATED, other, size)
+    if candidate.distance > known.window:
+        return Outcomes("dropped", OUTSIDE_WINDOW)
+    reason = OVER_BUDGET if is_offered else BELOW_CUTOFF
+    return Outcomes("dropped", reason, None, 0, max(round(size / known.chars_per_token), 1))
 
 
 def decide(
-    known: Known | None,
-    everything: Iterable[Candidate],
-    empty: Iterable[Candidate],
+    known: Known,
+    outcomes: Sequence[Outcomes],
+    everything: Sequence[Candidate],
     copies: Mapping[int, tuple[Candidate, Reason]],
-    window: int,
     query: str | None,
     reader: MetadataReader,
-) -> tuple[Decision, ...]:
-    """Return the decision on each candidate of `everything`, then on the empty ones. `copies` has the original of each."""
-    given = [*everything]
-    if known is None or not given:
-        return tuple([_decide_empty(candidate, reader) for candidate in empty])
+) -> Iterator[Decision]:
+    """Yield the decision on each candidate of `everything`. `copies` has the original of each copy."""
     term_query = TermQuery(query) if query else None
     numbers = {candidate.key: number for number, candidate in enumerate(known.pool.candidates)}
-    top = best_in_chunks(known.selection.units, known.selection.scores.relevance) if query else None
+    top = best_in_chunks(known.selection.units, known.selection.scores.relevance).tolist() if query else []
     copy_ids: dict[int, list[str]] = defaultdict(list)
-    for candidate in given:
+    for candidate in everything if copies else ():
         if candidate.key in copies:
             copy_ids[copies[candidate.key][0].key].append(candidate.chunk.id)
-    is_offered = np.zeros(len(known.selection.units.starts), bool)
-    is_offered[known.selection.offered] = True
-    decisions: list[Decision] = []
-    for candidate in given:
+    for candidate in everything:
         original, why = copies.get(candidate.key, (candidate, None))
         number = numbers[original.key]
-        now = known.pool.candidates[number]
-        fate, part = known.fates[number], known.shortened.get(number)
-        outcome, reason, because_of, stripped, tokens = _outcome(known, number, is_offered, window)
-        value = None if top is None or why is not None or not np.isfinite(top[number]) else round(float(top[number]), 3)
+        now, fate, part = known.pool.candidates[number], known.fates[number], known.shortened.get(number)
+        outcome, reason, because_of, stripped, tokens = outcomes[number]
+        value = round(top[number], 3) if top and why is None and math.isfinite(top[number]) else None
         document_id, score = now.chunk.document_id, now.score
         if why is not None:
             document_id, score, part, tokens = candidate.chunk.document_id, candidate.score, None, None
@@ -147,56 +180,28 @@ def decide(
                 outcome, reason = ("contained" if why == CONTAINED else "duplicate"), why
             stripped = len(candidate.chunk.text) if outcome == "contained" else 0
         is_known = (fate.characters and why is None) or is_retained(candidate)
-        decisions.append(
-            Decision(
-                candidate.chunk.id,
-                document_id,
-                candidate.rank,
-                candidate.distance,
-                score,
-                outcome,  # type: ignore[arg-type]
-                reason,  # type: ignore[arg-type]
-                because_of,
-                tuple(copy_ids.get(candidate.key, ())),
-                stripped,
-                tokens,
-                part,
-                None if candidate.distance else reader.format_value(candidate.chunk, "search_method"),
-                MatchedTerms(term_query, candidate.chunk.text) if term_query and is_known else None,
-                value,
-                known.selection.barred.sent_as.get(number),
-            )
+        yield Decision(
+            candidate.chunk.id,
+            document_id,
+            candidate.rank,
+            candidate.distance,
+            score,
+            outcome,
+            reason,
+            because_of,
+            tuple(copy_ids.get(candidate.key, ())),
+            stripped,
+            tokens,
+            part,
+            None if candidate.distance else reader.format_value(candidate.chunk, "search_method"),
+            MatchedTerms(term_query, candidate.chunk.text) if term_query and is_known else None,
+            value,
+            known.selection.barred.sent_as.get(number),
         )
-    return (*decisions, *(_decide_empty(candidate, reader) for candidate in empty))
 
 
-def _outcome(
-    known: Known, number: int, is_offered: Bools, window: int
-) -> tuple[str, str, str | None, int, int | None]:
-    """Return outcome, reason, the chunk because of which, characters stripped, and tokens of what is dropped."""
-    text, pool, fate = known.text, known.pool, known.fates[number]
-    candidate = pool.candidates[number]
-    stripped = text.owns[number] - text.begins[number]
-    other = None if fate.because_of is None else pool.candidates[fate.because_of].chunk.id
-    if fate.characters:
-        if fate.is_whole:
-            return "kept", "neighbor" if candidate.distance else "hit", None, stripped, None
-        by = known.shortened[number].by
-        return "compressed" if by in COMPRESSIONS else "cut", by, other, stripped, None
-    first, last = int(known.selection.units.firsts[number]), int(known.selection.units.lasts[number])
-    if (reason := known.selection.barred.reasons.get(number)) is not None:
-        return "dropped", reason, None, 0, None
-    if fate.is_whole and number and known.fates[number - 1].characters:
-        return "contained", CONTAINED, pool.candidates[number - 1].chunk.id, len(candidate.chunk.text), None
-    if fate.because_of is not None:
-        return "contained", "repeated", other, len(candidate.chunk.text), None
-    if candidate.distance > window:
-        return "dropped", OUTSIDE_WINDOW, None, 0, None
-    reason = OVER_BUDGET if is_offered[first:last].any() else BELOW_CUTOFF
-    return "dropped", reason, None, 0, max(round(len(candidate.chunk.text) / known.chars_per_token), 1)
-
-
-def _decide_empty(candidate: Candidate, reader: MetadataReader) -> Decision:
+def decide_empty(candidate: Candidate, reader: MetadataReader) -> Decision:
+    """Return the decision on a candidate without text."""
     chunk = candidate.chunk
     placed = chunk.id, chunk.document_id, candidate.rank, candidate.distance, candidate.score
     return Decision(*placed, "dropped", EMPTY, search_method=reader.format_value(chunk, "search_method"))

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ctxassembly.assembly.cite import cite
 from ctxassembly.assembly.expansion.admit import AdmittedHits
-from ctxassembly.assembly.fates import Known, decide, find_fates, shortened_chunks
+from ctxassembly.assembly.fates import (
+    Known,
+    Outcomes,
+    decide,
+    decide_empty,
+    find_fates,
+    find_outcomes,
+    shortened_chunks,
+)
 from ctxassembly.assembly.render.layout import Layout
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.select.select import Selection
@@ -15,7 +24,8 @@ from ctxassembly.context import Context
 from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, Shortening
 from ctxassembly.data.citations import Block
 from ctxassembly.data.requests import Request
-from ctxassembly.data.trace import Decision, Shortened, Trace
+from ctxassembly.data.late import LateTuple
+from ctxassembly.data.trace import Shortened, Trace
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.recorder import TraceRecorder
 from ctxassembly.tracing.retained_hits import retain_hits
@@ -43,17 +53,19 @@ def make_context(
     yield from log.begin("render", len(pool.candidates))
     reader = MetadataReader(config.keys, config.language)
     shortened: dict[int, Shortened] = {}
-    decisions: tuple[Decision, ...] = ()
+    everything, empty = (*found.admitted.candidates, *found.neighbors), found.admitted.empty
+    decisions = LateTuple(lambda: (decide_empty(candidate, reader) for candidate in empty))
+    outcomes: Sequence[Outcomes] = ()
+    copies = found.lineage.duplicates()
     if selection is not None:
         fates = find_fates(text, selection)
         chars_per_token = max(sum(fate.characters for fate in fates), 1) / max(load.tokens, 1)
         shortened = shortened_chunks(pool, fates, _shortened_by(page), selection.barred.by, chars_per_token)
-        known = Known(text, pool, selection, fates, shortened, chars_per_token)
-        everything = (*found.admitted.candidates, *found.neighbors)
+        known = Known(text, pool, selection, fates, shortened, chars_per_token, config.window)
+        outcomes = find_outcomes(known)
         asked = query if page.is_by_query else None
-        decisions = decide(known, everything, found.admitted.empty, found.lineage.duplicates(), config.window, asked, reader)
-    elif found.admitted.empty:
-        decisions = decide(None, (), found.admitted.empty, {}, config.window, None, reader)
+        decided = partial(decide, known, outcomes, everything, copies, asked, reader)
+        decisions = LateTuple(lambda: (*decided(), *(decide_empty(candidate, reader) for candidate in empty)))
     labels = rendered.layout.labels
     numbers = page.numbers.of(labels)
     cited = cite(text, pool, rendered, numbers, reader, shortened, supplement_first=page.supplement.is_first)
@@ -61,13 +73,19 @@ def make_context(
     yield from log.end(
         len({*included}), lambda: {"labels": len(labels), "tokens": load.tokens, "characters": len(cited.text)}
     )
-    dropped = {decision.document_id for decision in decisions if decision.reason not in (BELOW_CUTOFF, OUTSIDE_WINDOW)}
+    outside = {pool.candidates[at].key for at, one in enumerate(outcomes) if one.reason == OUTSIDE_WINDOW}
+    chunks = [copies[one.key][0].key if one.key in copies else one.key for one in everything]
+    dropped = {
+        candidate.chunk.document_id
+        for candidate, one in zip(pool.candidates, outcomes, strict=bool(outcomes))
+        if one.outcome == "dropped" and one.reason not in (BELOW_CUTOFF, OUTSIDE_WINDOW)
+    }
     trace = Trace(
         decisions=decisions,
         stages=tuple(log.stages),
         notes=tuple(log.notes),
         hits=len(found.admitted.hits),
-        chunks=len(decisions) - [decision.reason for decision in decisions].count(OUTSIDE_WINDOW),
+        chunks=len(empty) + sum(key not in outside for key in chunks),
         round_trips=log.round_trips,
         missing=log.missing,
         unscoped=log.unscoped,

@@ -112,7 +112,8 @@ class Trace:
     1 -> 1 chunks, 0 overlapping characters stripped, 0 documents dropped for budget, 10 of 8,000 tokens, 0 queries
     """
 
-    decisions: tuple[Decision, ...] = ()
+    decisions: Sequence[Decision] = ()
+    """One for each chunk. They are made when they are first read."""
     stages: tuple[Stage, ...] = ()
     notes: tuple[str, ...] = ()
     """Fallbacks taken: bad values in chunks, a store that failed, a header that was shortened."""

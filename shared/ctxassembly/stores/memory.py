@@ -102,9 +102,11 @@ class MemoryStore:
         if self.keys not in self._titles:
             self._titles[self.keys] = self._index_titles()
         titles, phrases = self._titles[self.keys], comparable(text)
+        # A few titles are looked up in the text sooner than all beginnings of titles in it among many.
+        is_few = len(titles) < phrases.count(" ")
         return [
             chunk
-            for beginning in filter(titles.__contains__, title_beginnings(phrases))
+            for beginning in (titles if is_few else filter(titles.__contains__, title_beginnings(phrases)))
             for title, chunk in titles[beginning]
             if title in phrases and chunk.lookup_id != document_id
         ]

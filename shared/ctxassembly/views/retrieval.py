@@ -53,7 +53,7 @@ def retrieval_html(retrieved: Retrieved) -> str:
 
 
 def retrieval_part(
-    retrieved: Retrieved, documents: Mapping[str, NamedDocument], decisions: tuple[Decision, ...] | None
+    retrieved: Retrieved, documents: Mapping[str, NamedDocument], decisions: Sequence[Decision] | None
 ) -> str:
     """Return the hits, the steps, the chunks that they dropped, and the notes; with `decisions` what became of each."""
     outcomes = {one.chunk_id: f"{one.outcome}: {one.reason}" for one in decisions or () if not one.distance}
