@@ -24,7 +24,8 @@ from ctxassembly.assembly.expansion.fetch import fetch_policy
 from ctxassembly.assembly.join import Text, join
 from ctxassembly.assembly.outcome import Found, make_context
 from ctxassembly.assembly.pool import Pool, make_pool
-from ctxassembly.assembly.render.headers import make_headers
+from ctxassembly.assembly.render.guards import Guards
+from ctxassembly.assembly.render.headers import format_name, make_headers
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.score.score import Scores, score_by_query, score_by_rank
 from ctxassembly.assembly.score.scorer import request_scores
@@ -133,6 +134,7 @@ def _page(
         pool,
         config,
         make_headers(pool, config, sent),
+        Guards(format_name(config), supplement.own_lines, config.sanitize),
         label_numbers(pool, config, conversation, labels.first),
         counter.count_whole,
         config.limit_for(hit_tokens, query),

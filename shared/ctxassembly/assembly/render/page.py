@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
+from ctxassembly.assembly.render.guards import Guards
 from ctxassembly.assembly.render.headers import Headers
 from ctxassembly.assembly.render.layout import Layout, lay_out
 from ctxassembly.assembly.render.numbers import Numbers
@@ -38,6 +39,7 @@ class Page:
     pool: Pool
     config: AssemblyConfig
     headers: Headers
+    guards: Guards
     numbers: Numbers
     count: Callable[[str], int]
     """Tokens of a text."""
@@ -57,7 +59,8 @@ class Page:
 
     def write(self, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) -> Rendered:
         """Return the text of the labels in `layout`."""
-        return write(self.text, layout, self.headers, self.numbers.of(layout.labels), self.supplement, detail)
+        numbers = self.numbers.of(layout.labels)
+        return write(self.text, layout, self.headers, self.guards, numbers, self.supplement, detail)
 
     def weigh(self, rendered: Rendered) -> Load:
         """Return the size of what was written."""

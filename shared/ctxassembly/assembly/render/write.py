@@ -5,15 +5,15 @@ Text of a document that could pass for ours is made harmless here (`wording/labe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctxassembly.assembly.join import Text
-from ctxassembly.assembly.render.headers import Headers, format_name
+from ctxassembly.assembly.render.guards import Guards, Replacements
+from ctxassembly.assembly.render.headers import Headers
 from ctxassembly.assembly.render.layout import Label, Layout
 from ctxassembly.data.candidates import GAP, HeaderDetail, RenderedSupplement
 from ctxassembly.data.chunks import Span
-from ctxassembly.wording.label_guards import build_guard, escape_replacements
 
 BLOCK_SEPARATOR = "\n\n"
 RUN_SEPARATOR = f"\n{GAP}\n"
@@ -41,13 +41,14 @@ def write(
     text: Text,
     layout: Layout,
     headers: Headers,
+    guards: Guards,
     numbers: Sequence[int],
     supplement: RenderedSupplement,
     detail: HeaderDetail = HeaderDetail.FULL,
 ) -> Rendered:
     """Return the text of the labels of `layout`, which have these `numbers`, and the `supplement` after or before it."""
     whole = text.text
-    replaced = _replaced(whole, [run for label in layout.labels for run in label.runs], headers, supplement.own_lines)
+    replaced = guards.replaced(whole, [run for label in layout.labels for run in label.runs])
     pieces, places, ends = list[str](), list[int](), list[int]()
     documents: set[int] = set()
     supplement_text = "".join([part.text for part in supplement.parts])
@@ -65,13 +66,14 @@ def write(
             pieces.append(header)
             places.append(OURS)
         for place, (start, end) in enumerate(label.runs):
-            if not pieces:  # callers strip the ends of a context
+            changes = replaced.get((start, end))
+            if not pieces and not changes:  # callers strip the ends of a context
                 start += len(whole[start:end]) - len(whole[start:end].lstrip())
             if place:
                 pieces.append(RUN_SEPARATOR)
                 places.append(OURS)
-            if start in replaced:
-                _add_replaced(pieces, places, whole, (start, end), replaced[start])
+            if changes:
+                _add_replaced(pieces, places, whole, (start, end), changes)
             else:
                 pieces.append(whole[start:end])
                 places.append(start)
@@ -84,28 +86,6 @@ def write(
         places += [OURS] * (len(pieces) - len(places))
         ends.append(len(pieces))
     return Rendered(pieces, places, ends, layout)
-
-
-Replacements = Mapping[int, tuple[int, str]]
-
-
-def _replaced(whole: str, runs: list[Span], headers: Headers, own_lines: tuple[str, ...]) -> dict[int, Replacements]:
-    """Return what is replaced in each of `runs`, by its start; in nearly all texts nothing is.
-
-    All runs are looked through at once: each begins a line, and no form reaches beyond one.
-    """
-    body = "\n".join([whole[start:end] for start, end in runs])
-    name, config = format_name(headers.config), headers.config
-    replaced = escape_replacements(body, name, guard=build_guard(name, own_lines), sanitize=config.sanitize)
-    found: dict[int, Replacements] = {}
-    if replaced:
-        offset, places = 0, sorted(replaced)
-        for start, end in runs:
-            inside = [at for at in places if offset <= at <= offset + end - start]
-            if inside:
-                found[start] = {at - offset: (replaced[at][0] - offset, replaced[at][1]) for at in inside}
-            offset += end - start + 1
-    return found
 
 
 def _add_replaced(pieces: list[str], places: list[int], whole: str, run: Span, replaced: Replacements) -> None:

@@ -52,17 +52,16 @@ def cut_best(page: Page, units: Units, scores: Scores, parts: Ints, order: Ints)
             load = page.weigh(rendered)
             return Fitted(mask, rendered, load) if load.share <= 1 else None
 
-        if found := cut_beginning(whole, (bare, end), fits) or _cut_anywhere(whole, (bare, end), fits):
+        if found := _last_fitting(sentence_ends(whole, bare, end), fits) or _cut_anywhere(whole, (bare, end), fits):
             return found
     empty = Rendered([], [], [], Layout([], layout.owns))
     return Fitted(np.zeros(len(mask), bool), empty, page.weigh(empty))
 
 
-def cut_beginning(whole: str, span: Span, fits: Callable[[int], T | None]) -> T | None:
-    """Return what `fits` for the beginning of `span` up to the last sentence possible; None if none is."""
-    known = scan(PAD + whole[span[0] : span[1]] + PAD).sentences[1:] - len(PAD) + span[0]
-    ends = [*(end for end in known.tolist() if span[0] < end < span[1] and not whole[span[0] : end].isspace())]
-    return _last_fitting(ends, fits)
+def sentence_ends(whole: str, start: int, end: int) -> list[int]:
+    """Return where sentences end inside `whole[start:end]`, ascending, but for those before any text."""
+    known = scan(PAD + whole[start:end] + PAD).sentences[1:] - len(PAD) + start
+    return [place for place in known.tolist() if start < place < end and not whole[start:place].isspace()]
 
 
 def _cut_anywhere(whole: str, span: Span, fits: Callable[[int], T | None]) -> T | None:

@@ -75,7 +75,7 @@ def fit(
     """Return as many of the best units in `order` as fit; None if not even the first one does.
 
     `share_per_cost` is an estimate of the share of the limit that one unit of cost takes. With `may_skip`, smaller units
-    get the room in which the next best one doesn't fit.
+    get the room in which the next best one doesn't fit; without it, whoever asks gives the beginning of that one the room.
     """
     size, low, high = len(costs.units.starts), 0, len(order)
     aim, kept = FIRST_AIM / share_per_cost, None
@@ -96,7 +96,7 @@ def fit(
             kept, low = found, number
         else:
             high = number - 1
-        if kept and (low == len(order) or ENOUGH <= share <= 1):
+        if kept and (low == len(order) or ENOUGH <= share <= 1 or not may_skip):
             return kept
         share_per_cost = share / costs.of(found.mask)
         aim = AIM / share_per_cost

@@ -10,8 +10,8 @@ from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.render.layout import Label, Layout
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.score.score import Scores
-from ctxassembly.assembly.select.close import Close, closing
-from ctxassembly.assembly.select.cut import cut_beginning, cut_best
+from ctxassembly.assembly.select.close import closing
+from ctxassembly.assembly.select.cut import cut_best, sentence_ends
 from ctxassembly.assembly.select.fit import Costs, Fitted, fit
 from ctxassembly.assembly.select.merge import divide
 from ctxassembly.assembly.select.needs import needed
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 SAMPLES, SAMPLE_CHARS = 5, 120
 """The best units, and the characters of each, by which tokens per cost are estimated before anything is rendered."""
+ALMOST, TRIES = 1.1, 4
+"""Of the estimated room, how much a beginning may have, and how many beginnings are tried."""
 MIN_CHARACTERS = 2
 """Characters of a token in the densest text of words."""
 LABEL_TOKENS, CHARACTERS_PER_TOKEN = 4, 4
@@ -83,7 +85,7 @@ def select(page: Page, units: Units, scores: Scores, barred: Barred) -> Selectio
     if found is None:
         return Selection(cut_best(page, units, scores, parts, order), units, scores, order, copies, barred)
     if not page.is_by_query and config.may_shorten_hits:
-        return _with_beginning(page, Selection(found, units, scores, order, copies, barred), parts, close)
+        return _with_beginning(page, Selection(found, units, scores, order, copies, barred), parts, tokens_per_cost)
     return Selection(found, units, scores, order, copies, barred)
 
 
@@ -92,7 +94,7 @@ def may_not_fit(page: Page) -> bool:
     return len(page.text.text) > MIN_CHARACTERS * page.max_tokens
 
 
-def _with_beginning(page: Page, selection: Selection, parts: Ints, close: Close) -> Selection:
+def _with_beginning(page: Page, selection: Selection, parts: Ints, tokens_per_cost: float) -> Selection:
     """Return `selection` with the beginning of the next best unit, if some sentences of it fit."""
     fitted, units, scores, order, copies, barred = selection
     left = order[~fitted.mask[order]]
@@ -116,9 +118,12 @@ def _with_beginning(page: Page, selection: Selection, parts: Ints, close: Close)
         return Selection(Fitted(mask, rendered, load), own_units, own_scores, own_order, copies, own_barred)
 
     start, end = int(units.starts[number]), int(units.ends[number])
-    if (whole := fits(end)) is not None:
-        return _with_beginning(page, whole, parts, close)
-    return cut_beginning(page.text.text, (start, end), fits) or selection
+    room = (1 - fitted.load.share) * page.max_tokens / tokens_per_cost  # in units of cost
+    room_characters = room * (end - start) / float(units.costs[number])
+    if end - start <= ALMOST * room_characters and (whole := fits(end)) is not None:
+        return _with_beginning(page, whole, parts, tokens_per_cost)
+    ends = [place for place in sentence_ends(page.text.text, start, end) if place <= start + ALMOST * room_characters]
+    return next(filter(None, map(fits, reversed(ends[-TRIES:]))), selection)
 
 
 def _header_costs(page: Page) -> Floats:
