@@ -17,11 +17,11 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from ctxassembly.data.candidates import Candidate, TextPiece
 from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
 from ctxassembly.data.citations import Block, Citation, ContextData, Passage, Source, check_labels
+from ctxassembly.data.late import LateTuple
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr, to_text
-from ctxassembly.data.late import LateTuple
 from ctxassembly.text.words import MatchedTerms
 from ctxassembly.tokens.tiktoken_files import is_encoding
 from ctxassembly.wording.languages import language_of

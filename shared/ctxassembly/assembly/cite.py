@@ -86,19 +86,24 @@ def _owned(text: Text, owns: list[int], start: int, end: int) -> Iterator[tuple[
         number += 1
 
 
-def _sources(text: Text, pool: Pool, owns: list[int], piece: str, place: int, offset: int) -> Iterator[tuple[int, Source]]:
+def _sources(
+    text: Text, pool: Pool, owns: list[int], piece: str, place: int, offset: int
+) -> Iterator[tuple[int, Source]]:
     """Yield the sources of a verbatim `piece`, which is at `place` in the joined text and at `offset` in the context."""
     for number, start, end in _owned(text, owns, place, place + len(piece)):
         chunk, begin = pool.candidates[number].chunk, text.begins[number]
         # An offset that counts in a page or a section says nothing of the document.
         base = chunk.start if chunk.origin is None or not chunk.origin.section else None
-        yield start, Source(
-            (offset + start - place, offset + end - place),
-            chunk.id,
-            chunk.document_id,
-            None if base is None else base + start - begin,
-            None if base is None else base + end - begin,
-            (start - begin, end - begin),
+        yield (
+            start,
+            Source(
+                (offset + start - place, offset + end - place),
+                chunk.id,
+                chunk.document_id,
+                None if base is None else base + start - begin,
+                None if base is None else base + end - begin,
+                (start - begin, end - begin),
+            ),
         )
 
 

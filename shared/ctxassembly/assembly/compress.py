@@ -10,17 +10,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ctxassembly.assembly.barred import Barred, nothing_barred
-from ctxassembly.assembly.join import Text
-from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.score.score import Scores
+from ctxassembly.assembly.barred import Barred
+from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.units import Units, best_in_chunks
-from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import IRRELEVANT, Reason, Shortening
+from ctxassembly.data.candidates import IRRELEVANT
 from ctxassembly.data.requests import CompressTexts, Request
 from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import describe_error, safe_repr
@@ -50,34 +48,35 @@ _LIST_NUMBER = re.compile(r"\A\W*\d{1,3}[.)] ")
 """The number of an item: models number lists."""
 
 
-def chunk_by_chunk(units: Units, scores: Scores) -> Scores:
-    """Return values by which the best chunk's sentences come first, then those of the next best, each best first.
+def chunk_by_chunk(units: Units) -> Units:
+    """Return `units` with values by which the best chunk's sentences come first, then those of the next best, each best first.
 
     So chunks are read whole as long as they fit, and the last one is reduced to its best sentences.
     """
-    best = best_in_chunks(units, scores.values)
-    values = np.full(len(scores.values), -np.inf)
-    spread = float(np.ptp(scores.values[np.isfinite(scores.values)])) + 1.0 if np.isfinite(scores.values).any() else 1.0
+    best = best_in_chunks(units, units.values)
+    values = np.full(len(units.values), -np.inf)
+    spread = float(np.ptp(units.values[np.isfinite(units.values)])) + 1.0 if np.isfinite(units.values).any() else 1.0
     for place, number in enumerate(np.argsort(-best, kind="stable").tolist()):
         own = np.arange(units.firsts[number], units.lasts[number])
-        own = own[np.isneginf(values[own]) & np.isfinite(scores.values[own])]
-        values[own] = (scores.values[own] - best[number]) / (2 * spread) - place
-    return Scores(values, scores.relevance)
+        own = own[np.isneginf(values[own]) & np.isfinite(units.values[own])]
+        values[own] = (units.values[own] - best[number]) / (2 * spread) - place
+    return units._replace(values=values)
 
 
 def ask_model(
-    text: Text, pool: Pool, units: Units, scores: Scores, max_tokens: int, query: str | None, config: AssemblyConfig, notes: list[str]
-) -> Generator[Request, Sequence[Any], Barred]:
-    """Return the sentences that a language model left out of the best chunks.
+    page: Page, units: Units, barred: Barred, notes: list[str]
+) -> Generator[Request, Sequence[Any], tuple[Units, Barred]]:
+    """Return `units` with what a language model left out of the best chunks barred.
 
     Raises:
         StoreError: an answer failed and `on_store_error="raise"`.
     """
+    text, pool, config, query = page.text, page.pool, page.config, page.query
     if not query or not query.strip():
         notes.append("compress: a language model needs a query, extractive instead")
-        return nothing_barred(len(units.starts))
-    count = max(1, min(MAX_TEXTS, max_tokens // SENTENCE_TOKENS))
-    best = np.argsort(-best_in_chunks(units, scores.values), kind="stable")[:count].tolist()
+        return units, barred
+    count = max(1, min(MAX_TEXTS, page.max_tokens // SENTENCE_TOKENS))
+    best = np.argsort(-best_in_chunks(units, units.values), kind="stable")[:count].tolist()
     clean = sanitize_text if config.sanitize else str
     texts = [pool.candidates[number].chunk.text for number in best]
     prompts = tuple(PROMPT.format(query=query, text=clean(said), irrelevant=NOTHING) for said in texts)
@@ -85,8 +84,7 @@ def ask_model(
         answers: Sequence[Any] = yield CompressTexts(prompts, TIMEOUT_SECONDS)
     except Exception as error:  # noqa: BLE001 - used as each answer
         answers = [error] * len(prompts)
-    mask = np.zeros(len(units.starts), bool)
-    reasons, by = dict[int, Reason](), dict[int, Shortening]()
+    mask, reasons, by = units.barred.copy(), {**barred.reasons}, {**barred.by}
     for number, answer in zip(best, answers, strict=True):
         name = f"compress: {safe_repr(pool.candidates[number].chunk.id, 80)}"
         own = np.arange(units.firsts[number], units.lasts[number])
@@ -97,13 +95,15 @@ def ask_model(
         elif normalize_wording(answer).strip(_EDGE_CHARACTERS) == normalize_wording(NOTHING):
             mask[own] = True
             reasons[number] = IRRELEVANT
-        elif chosen := _chosen([clean(text.text[units.starts[unit] : units.ends[unit]]) for unit in own.tolist()], answer):
+        elif chosen := _chosen(
+            [clean(text.text[units.starts[unit] : units.ends[unit]]) for unit in own.tolist()], answer
+        ):
             mask[[unit for place, unit in enumerate(own.tolist()) if place not in chosen]] = True
             if len(chosen) < len(own):
                 by[number] = "llm"
         else:
             notes.append(f"{name}: the answer is not in the source, extractive instead")
-    return Barred(mask, reasons, by, {})
+    return units._replace(barred=mask), Barred(reasons, by, barred.sent_as)
 
 
 def _chosen(sentences: Sequence[str], answer: str) -> set[int]:
@@ -130,7 +130,7 @@ def _chosen(sentences: Sequence[str], answer: str) -> set[int]:
 
     padded = PAD + answer + PAD
     edges = [*scan(padded).sentences.tolist(), len(padded)]
-    said = dict.fromkeys(padded[start:end].strip() for start, end in zip(edges, edges[1:], strict=False))
+    said = dict.fromkeys(padded[start:end].strip() for start, end in pairwise(edges))
     # Lines without stops look like one sentence if lines between them were left out.
     is_found = all(mark(one) or ("\n" in one and all(map(mark, one.splitlines()))) for one in said)
     return chosen if is_found else set()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.outcome import Found
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.select.parts import PARTS
-from ctxassembly.assembly.select.select import Selection
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
@@ -53,13 +53,13 @@ def reserve_labels(conversation: Conversation | None, config: AssemblyConfig, po
 
 
 def in_conversation(
-    context: Context, page: Page, found: Found, selection: Selection | None, conversation: Conversation | None
+    context: Context, page: Page, found: Found, barred: Barred, conversation: Conversation | None
 ) -> Context:
-    """Return `context` with the citations of `conversation`; one without new text gets a line that says where all is."""
+    """Return `context` with the citations of `conversation`; without new text, a line says where all is."""
     if conversation is None:
         return context
     context = replace(context, earlier_citations=conversation.citations)
-    labels = {} if selection is None else selection.barred.sent_as
+    labels = barred.sent_as
     if context.text or not labels:
         return context
     for sources in (_sources_of_copies(page, found), []):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.write import Rendered
@@ -35,6 +36,7 @@ from ctxassembly.text.words import MatchedTerms, TermQuery
 from ctxassembly.tracing.retained_hits import is_retained
 from ctxassembly.wording.metadata_labels import MetadataReader
 
+
 class Fate(NamedTuple):
     """What became of one chunk of the pool."""
 
@@ -47,15 +49,15 @@ class Fate(NamedTuple):
     """The number of the chunk that has what is left out of it."""
 
 
-def find_fates(text: Text, selection: Selection) -> list[Fate]:
+def find_fates(text: Text, selection: Selection, barred: Barred) -> list[Fate]:
     """Return the fate of each chunk of the pool, by its number."""
-    units, mask, copies, barred = selection.units, selection.fitted.mask, selection.copies, selection.barred
+    units, mask, copies = selection.units, selection.fitted.mask, selection.copies
     read = _read_characters(text, selection.fitted.rendered)
     left_out = ~mask & (units.ends > units.starts)
     copied = np.zeros(len(mask), bool)
     copied[[unit for unit, other in copies.items() if mask[other]]] = True
     missing, lost, repeated = (
-        np.append(0, np.cumsum(some)) for some in (left_out, left_out & ~copied & ~barred.mask, left_out & copied)
+        np.append(0, np.cumsum(some)) for some in (left_out, left_out & ~copied & ~units.barred, left_out & copied)
     )
     owner = np.searchsorted(text.owns, units.starts, "right") - 1
     fates = []
@@ -102,6 +104,7 @@ class Known(NamedTuple):
     text: Text
     pool: Pool
     selection: Selection
+    barred: Barred
     fates: list[Fate]
     shortened: Mapping[int, Shortened]
     chars_per_token: float
@@ -129,7 +132,7 @@ def find_outcomes(known: Known) -> list[Outcomes]:
 
 
 def _outcome(known: Known, number: int, is_offered: bool) -> Outcomes:
-    text, pool, fate, barred = known.text, known.pool, known.fates[number], known.selection.barred
+    text, pool, fate, barred = known.text, known.pool, known.fates[number], known.barred
     candidate = pool.candidates[number]
     stripped, size = text.owns[number] - text.begins[number], len(candidate.chunk.text)
     other = None if fate.because_of is None else pool.candidates[fate.because_of].chunk.id
@@ -161,7 +164,7 @@ def decide(
     """Yield the decision on each candidate of `everything`. `copies` has the original of each copy."""
     term_query = TermQuery(query) if query else None
     numbers = {candidate.key: number for number, candidate in enumerate(known.pool.candidates)}
-    top = best_in_chunks(known.selection.units, known.selection.scores.relevance).tolist() if query else []
+    top = best_in_chunks(known.selection.units, known.selection.units.relevance).tolist() if query else []
     copy_ids: dict[int, list[str]] = defaultdict(list)
     for candidate in everything if copies else ():
         if candidate.key in copies:
@@ -196,7 +199,7 @@ def decide(
             None if candidate.distance else reader.format_value(candidate.chunk, "search_method"),
             MatchedTerms(term_query, candidate.chunk.text) if term_query and is_known else None,
             value,
-            known.selection.barred.sent_as.get(number),
+            known.barred.sent_as.get(number),
         )
 
 

@@ -1,11 +1,11 @@
 """The assembly itself: hits in, the context out, as a generator that asks for I/O instead of doing it.
 
-    gather  hits + neighbors  -> Pool      chunks in reading order, each with rank and distance
-    join    Pool              -> Text      one string; overlap stripped; from here on everything is an offset
-    score   Text, query       -> Scores    a value for each sentence; without a query for each chunk
-    select  Scores, limits    -> mask      as many of the best as fit
-    render  mask              -> Rendered  labels, headers, text
-    cite    Rendered          -> Cited     the way back from each character
+gather  hits + neighbors  -> Pool      chunks in reading order, each with rank and distance
+join    Pool              -> Text      one string; overlap stripped; from here on everything is an offset
+score   Text, query       -> Units     a value for each sentence; without a query for each chunk
+select  Units, limits     -> mask      as many of the best as fit
+render  mask              -> Rendered  labels, headers, text
+cite    Rendered          -> Cited     the way back from each character
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from ctxassembly.assembly.barred import nothing_barred
+from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call, unused_settings
+from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.compress import ask_model
 from ctxassembly.assembly.conversation import ReservedLabels, in_conversation, reserve_labels
-from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call, unused_settings
 from ctxassembly.assembly.dedup.dedup import Duplicates, check_vectors
 from ctxassembly.assembly.expansion.admit import admit_hits
 from ctxassembly.assembly.expansion.expand import expand_hits
@@ -27,12 +27,12 @@ from ctxassembly.assembly.pool import Pool, make_pool
 from ctxassembly.assembly.render.guards import Guards
 from ctxassembly.assembly.render.headers import format_name, make_headers
 from ctxassembly.assembly.render.page import Page
-from ctxassembly.assembly.score.score import Scores, score_by_query, score_by_rank
+from ctxassembly.assembly.score.score import score_by_query, score_by_rank
 from ctxassembly.assembly.score.scorer import request_scores
 from ctxassembly.assembly.select.select import Selection, may_not_fit, select
 from ctxassembly.assembly.select.whole import coarser
-from ctxassembly.assembly.sent import Sent, bar_sent, find_sent, label_numbers
 from ctxassembly.assembly.selection.supplement import render_supplement
+from ctxassembly.assembly.sent import Sent, bar_sent, find_sent, label_numbers
 from ctxassembly.assembly.units import Units, chunk_units, sentence_units
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
@@ -62,32 +62,35 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     labels = reserve_labels(call.conversation, config, pool)
     try:
         page = _page(text, pool, found, config, query, call, labels, log)
-        selection = (yield from _select(page, call, services, log)) if pool.candidates else None
-        context = yield from make_context(page, found, selection, log)
+        selection, barred = yield from _select(page, services, log)
+        context = yield from make_context(page, found, selection, barred, log)
         labels.use(context.citations)
     finally:
         labels.release()
-    return in_conversation(context, page, found, selection, call.conversation)
+    return in_conversation(context, page, found, barred, call.conversation)
 
 
-def _select(page: Page, call: AssemblyCall, services: Services, log: TraceRecorder) -> Generator[Request, Any, Selection]:
-    """Return what is read of the text of `page`."""
+def _select(
+    page: Page, services: Services, log: TraceRecorder
+) -> Generator[Request, Any, tuple[Selection | None, Barred]]:
+    """Return what is read of the text of `page`, and why some of it may not be; None if there is no text."""
+    if not page.pool.candidates:
+        return None, Barred()
     text, pool, config, query = page.text, page.pool, page.config, page.query
-    units, scores = _scored(text, pool, config, query)
+    units = _scored(text, pool, config, query)
     if services.can_score and page.is_by_query and query and may_not_fit(page):
-        scores = yield from request_scores(text, pool, units, scores, query, config, log)
-    units, scores = coarser(text, pool, units, scores, config, query)
-    barred = nothing_barred(len(units.starts))
+        units = yield from request_scores(page, units, log)
+    units, barred = coarser(text, pool, units, config, query), Barred()
     if page.sent.spans:
         yield from log.begin("conversation", len(pool.candidates))
-        units, scores, barred = bar_sent(text, units, scores, page.sent)
+        units, barred = bar_sent(text, units, page.sent)
         yield from log.end(len(pool.candidates), lambda: {ALREADY_SENT: len(barred.reasons)})
     yield from log.begin("budget", len(pool.candidates))
     if config.compress == "llm" and may_not_fit(page):
-        barred = barred.plus((yield from ask_model(text, pool, units, scores, page.max_tokens, query, config, log.notes)))
-    selection = select(page, units, scores, barred)
+        units, barred = yield from ask_model(page, units, barred, log.notes)
+    selection = select(page, units)
     yield from log.end(len(pool.candidates))
-    return selection
+    return selection, barred
 
 
 def _gather(
@@ -146,10 +149,8 @@ def _page(
     )
 
 
-def _scored(text: Text, pool: Pool, config: AssemblyConfig, query: str | None) -> tuple[Units, Scores]:
+def _scored(text: Text, pool: Pool, config: AssemblyConfig, query: str | None) -> Units:
     """Return the sentences of `text` with their values for `query`; without one the chunks, by rank."""
     if config.is_query_aware(query):
-        units = sentence_units(text, pool)
-        return units, score_by_query(text, pool, units, query or "", config.keys)
-    units = sentence_units(text, pool) if config.compress != "none" else chunk_units(text, pool)
-    return units, score_by_rank(pool, units)
+        return score_by_query(text, pool, sentence_units(text), query or "", config.keys)
+    return score_by_rank(pool, sentence_units(text) if config.compress != "none" else chunk_units(text))

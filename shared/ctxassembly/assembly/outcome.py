@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.cite import cite
 from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.fates import (
@@ -23,8 +24,8 @@ from ctxassembly.assembly.select.select import Selection
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, Shortening
 from ctxassembly.data.citations import Block
-from ctxassembly.data.requests import Request
 from ctxassembly.data.late import LateTuple
+from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Shortened, Trace
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.recorder import TraceRecorder
@@ -44,7 +45,7 @@ class Found(NamedTuple):
 
 
 def make_context(
-    page: Page, found: Found, selection: Selection | None, log: TraceRecorder
+    page: Page, found: Found, selection: Selection | None, barred: Barred, log: TraceRecorder
 ) -> Generator[Request, object, Context]:
     """Return the context of `selection`; None if there was nothing to select from."""
     config, pool, text, query = page.config, page.pool, page.text, page.query
@@ -58,10 +59,10 @@ def make_context(
     outcomes: Sequence[Outcomes] = ()
     copies = found.lineage.duplicates()
     if selection is not None:
-        fates = find_fates(text, selection)
+        fates = find_fates(text, selection, barred)
         chars_per_token = max(sum(fate.characters for fate in fates), 1) / max(load.tokens, 1)
-        shortened = shortened_chunks(pool, fates, _shortened_by(page), selection.barred.by, chars_per_token)
-        known = Known(text, pool, selection, fates, shortened, chars_per_token, config.window)
+        shortened = shortened_chunks(pool, fates, _shortened_by(page), barred.by, chars_per_token)
+        known = Known(text, pool, selection, barred, fates, shortened, chars_per_token, config.window)
         outcomes = find_outcomes(known)
         asked = query if page.is_by_query else None
         decided = partial(decide, known, outcomes, everything, copies, asked, reader)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,7 +17,6 @@ from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.numbers import Key, Numbers
-from ctxassembly.assembly.score.score import Scores
 from ctxassembly.assembly.select.merge import divide
 from ctxassembly.assembly.units import Units
 from ctxassembly.config.assembly import AssemblyConfig
@@ -27,6 +27,7 @@ from ctxassembly.wording.metadata_labels import MetadataReader
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools
+
 
 class Sent(NamedTuple):
     """Where the conversation has text of the pool."""
@@ -46,8 +47,8 @@ def find_sent(text: Text, pool: Pool, conversation: Conversation) -> Sent:
     labels: dict[int, str] = {}
     for number, (begin, end) in enumerate(zip(text.begins, text.ends, strict=True)) if found else ():
         own = (label for (start, stop), label in found if _has_text(text.text, max(start, begin), min(stop, end)))
-        if (label := next(own, None)) is not None:
-            labels[number] = label
+        if (first := next(own, None)) is not None:
+            labels[number] = first
     return Sent([span for span, _ in found], labels)
 
 
@@ -56,14 +57,14 @@ def _has_text(whole: str, start: int, end: int) -> bool:
     return start < end and any(map(str.isalnum, whole[start:end]))
 
 
-def bar_sent(text: Text, units: Units, scores: Scores, sent: Sent) -> tuple[Units, Scores, Barred]:
+def bar_sent(text: Text, units: Units, sent: Sent) -> tuple[Units, Barred]:
     """Return the units, divided where sent text begins and ends inside one, and which of them were sent."""
     whole = text.text
     for offset in sorted({edge for span in sent.spans for edge in span}):
         number = int(np.searchsorted(units.starts, offset, "right")) - 1
         start, end = int(units.starts[number]), int(units.ends[number])
         if number >= 0 and _has_text(whole, start, offset) and _has_text(whole, offset, end):
-            units, scores = divide(units, scores, number, offset)
+            units = divide(units, number, offset)
     edges = np.zeros(len(whole) + 1, np.int64)
     np.add.at(edges, [start for start, _ in sent.spans], 1)
     np.add.at(edges, [end for _, end in sent.spans], -1)
@@ -81,7 +82,7 @@ def bar_sent(text: Text, units: Units, scores: Scores, sent: Sent) -> tuple[Unit
     labels = {**sent.labels}
     reasons: dict[int, Reason] = {number: ALREADY_SENT for number in labels if is_all[number]}
     by: dict[int, Shortening] = {number: ALREADY_SENT for number in labels if not is_all[number]}
-    return units, scores, Barred(mask, reasons, by, labels)
+    return units._replace(barred=mask), Barred(reasons, by, labels)
 
 
 def label_numbers(pool: Pool, config: AssemblyConfig, conversation: Conversation | None, first: int) -> Numbers:
@@ -100,7 +101,7 @@ def _known_labels(pool: Pool, config: AssemblyConfig, conversation: Conversation
     documents: dict[str, int] = {}
     sources: dict[str, set[str]] = defaultdict(set)
     chunks: dict[tuple[str, str], int] = {}
-    for document, (start, end) in enumerate(zip(edges, edges[1:], strict=False)):
+    for document, (start, end) in enumerate(pairwise(edges)):
         for number in range(start, end):
             chunk = pool.candidates[number].chunk
             documents[chunk.document_id] = document

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ctxassembly.assembly.join import Text
-from ctxassembly.assembly.pool import Pool
 from ctxassembly.text.scan import PAD, scan
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ CHARACTERS_PER_TOKEN = 4.4
 
 
 class Units(NamedTuple):
-    """The units of a text in its order. Offsets are into the text; `firsts` and `lasts` have an entry for each chunk."""
+    """The units of a text in its order. Offsets are into the text. `firsts` and `lasts` are by chunk."""
 
     starts: Ints
     ends: Ints
@@ -37,9 +36,17 @@ class Units(NamedTuple):
     """The first unit of each chunk, and the one after its last."""
     costs: Floats
     """About how many tokens each has, but for a factor."""
+    values: Floats
+    """By which they are chosen; only differences count, and -inf can't be chosen."""
+    relevance: Floats
+    """1 for the best, 0 for one of the same rank without any word of the query."""
+    parts: Ints
+    """The part of the context that each is read in, from 0."""
+    barred: Bools
+    """Whether each may not be read: the conversation has it, or a model found nothing in it."""
 
 
-def sentence_units(text: Text, pool: Pool) -> Units:
+def sentence_units(text: Text) -> Units:
     """Return the sentences of `text`. A sentence on the border of two chunks is one of both."""
     known = scan(text.text)
     starts = known.sentences
@@ -47,15 +54,21 @@ def sentence_units(text: Text, pool: Pool) -> Units:
     middles = starts + np.maximum(ends - starts - 3, 0) // 2  # of what is more than line breaks
     firsts, lasts = np.searchsorted(middles, text.begins), np.searchsorted(middles, text.ends)
     lasts = np.maximum(firsts, lasts)
-    return Units(starts, ends, starts, *_runs(starts, text), firsts, lasts, known.costs)
+    return Units(starts, ends, starts, *_runs(starts, text), firsts, lasts, known.costs, *_unvalued(len(starts)))
 
 
-def chunk_units(text: Text, pool: Pool) -> Units:
+def chunk_units(text: Text) -> Units:
     """Return the chunks of `text`, each with the text that is its own."""
     starts, ends = np.array(text.owns), np.array(text.ends)
     numbers = np.arange(len(starts))
     costs = (ends - starts) / CHARACTERS_PER_TOKEN
-    return Units(starts, ends, np.array(text.begins), *_runs(starts, text), numbers, numbers + 1, costs)
+    leads, runs = np.array(text.begins), _runs(starts, text)
+    return Units(starts, ends, leads, *runs, numbers, numbers + 1, costs, *_unvalued(len(starts)))
+
+
+def _unvalued(size: int) -> tuple[Floats, Floats, Ints, Bools]:
+    """Return values, relevance, parts and bars of units of which nothing is known yet."""
+    return np.zeros(size), np.ones(size), np.zeros(size, np.intp), np.zeros(size, bool)
 
 
 def _runs(starts: Ints, text: Text) -> tuple[Bools, Ints]:

@@ -195,7 +195,16 @@ class Trace:
         for stage in (stage for trace in given for stage in trace.stages):
             known = stages.get(stage.name)
             stages[stage.name] = stage if known is None else known.plus(stage)
-        numbers = ("hits", "chunks", "round_trips", "token_count", "max_tokens", "hit_tokens", "character_count", "documents_dropped")
+        numbers = (
+            "hits",
+            "chunks",
+            "round_trips",
+            "token_count",
+            "max_tokens",
+            "hit_tokens",
+            "character_count",
+            "documents_dropped",
+        )
         return cls(
             decisions=tuple(decision for trace in given for decision in trace.decisions),
             stages=tuple(stages.values()),

@@ -27,7 +27,7 @@ _DIGITS = (ord("0"), ord("9"))
 _FULL_STOP, _BAR, _COLON = map(ord, ".|:")
 MIN_WRAPPED, MIN_WRAPPED_UNSPACED = 40, 12
 """Characters of the shortest line that may be full: nobody breaks prose to less. Wide characters need half the room."""
-_OPEN_ENDINGS = [*map(ord, ",-\u2010\"\u201d\u2019\u00bb;")]
+_OPEN_ENDINGS = [*map(ord, ',-\u2010"\u201d\u2019\u00bb;')]
 """Last characters of a line after which, as after a letter, the sentence may go on."""
 MAX_CELL = 24
 """Characters of the longest line without a letter that is a cell of the row above; a longer one is a row itself."""
@@ -41,7 +41,9 @@ _ABBREVIATIONS = (
     "par pp prof resp rev sect sen sog sr sra st str tab tel usw vgl vol vols vs zgn zzgl"
 )
 """Words of up to four letters that end in a full stop inside sentences, of the five languages of headers."""
-_BEFORE_ORDINALS = re.compile(r"(?i)\b(?:ab|[ai]m|beim|bis|d(?:as|e[mnrs]|ie)|eine?[mnrs]?|oder|seit|und|vom|zu[mr]) \d\d?\Z")
+_BEFORE_ORDINALS = re.compile(
+    r"(?i)\b(?:ab|[ai]m|beim|bis|d(?:as|e[mnrs]|ie)|eine?[mnrs]?|oder|seit|und|vom|zu[mr]) \d\d?\Z"
+)
 """What comes before an ordinal number in German: "am 7. Mai"."""
 _LOOK_BACK = 12
 """Characters before a number in which such a word is looked for."""
@@ -165,9 +167,7 @@ def _is_inside(text: str, stops: Ints, starts: Ints, lines: Ints, kinds: Bytes, 
     following = plain[starts]
     is_before_number = (following >= _DIGITS[0]) & (following <= _DIGITS[1])
     has_capital = (kinds[stops - run] & LOWER) == 0
-    is_inside = is_short & (
-        is_known | is_before_small | (~is_number & ((run == 1) | (has_capital & is_before_number)))
-    )
+    is_inside = is_short & (is_known | is_before_small | (~is_number & ((run == 1) | (has_capital & is_before_number))))
     is_inside &= plain[stops] == _FULL_STOP
     for number in np.flatnonzero(is_number & (run <= 2) & ~is_inside).tolist():
         stop = int(stops[number])

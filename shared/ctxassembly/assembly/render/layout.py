@@ -10,7 +10,6 @@ import numpy as np
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.rendering.order import SortKeys, arrange
-from ctxassembly.assembly.score.score import Scores
 from ctxassembly.assembly.select.parts import PARTS
 from ctxassembly.assembly.units import Units
 from ctxassembly.config.assembly import AssemblyConfig
@@ -45,20 +44,28 @@ class Layout(NamedTuple):
 
 
 def lay_out(
-    text: Text, pool: Pool, units: Units, scores: Scores, parts: Ints, mask: Bools, config: AssemblyConfig, *, by_value: bool
+    text: Text,
+    pool: Pool,
+    units: Units,
+    mask: Bools,
+    config: AssemblyConfig,
+    *,
+    by_value: bool,
 ) -> Layout:
     """Return the labels of the units in `mask`. With `by_value`, the order "auto" goes by the values of units."""
     begins, owns = _begins(text, units, mask)
-    first, last = _runs(units, parts, mask, owns, by_chunk=config.cite == "chunk")
+    first, last = _runs(units, mask, owns, by_chunk=config.cite == "chunk")
     starts, ends = begins[first], units.ends[last]
-    values = np.maximum.reduceat(np.where(mask, scores.values, -np.inf), first)
+    values = np.maximum.reduceat(np.where(mask, units.values, -np.inf), first)
     stretches = np.searchsorted(text.breaks, starts, "right")
-    order = np.lexsort((starts, parts[first]))
-    columns = (parts[first], units.documents[first], stretches, starts, ends, values)
+    order = np.lexsort((starts, units.parts[first]))
+    columns = (units.parts[first], units.documents[first], stretches, starts, ends, values)
     labels: list[Label] = []
     before: tuple[int, int, int, int] | None = None
     whole = text.text
-    for part, document, stretch, start, stop, value in zip(*(column[order].tolist() for column in columns), strict=True):
+    for part, document, stretch, start, stop, value in zip(
+        *(column[order].tolist() for column in columns), strict=True
+    ):
         if (whole[start:stop]).isspace():
             continue
         start, stop = _trimmed(whole, start, stop)
@@ -66,9 +73,7 @@ def lay_out(
         begin = max(bisect_right(owns, start) - 1, 0)
         last_chunk = max(bisect_left(owns, stop) - 1, 0)
         chunks = tuple(
-            number
-            for number in range(begin, last_chunk + 1)
-            if max(start, owns[number]) < min(stop, text.ends[number])
+            number for number in range(begin, last_chunk + 1) if max(start, owns[number]) < min(stop, text.ends[number])
         )
         joins = before is not None and before[:2] == (part, document)
         if joins and config.cite != "document":
@@ -77,11 +82,15 @@ def lay_out(
             joins = before is not None and before[3] == begin
         if joins:
             known = labels.pop()
-            chunks, runs, value = tuple(dict.fromkeys((*known.chunks, *chunks))), (*known.runs, *runs), max(known.value, value)
+            chunks, runs, value = (
+                tuple(dict.fromkeys((*known.chunks, *chunks))),
+                (*known.runs, *runs),
+                max(known.value, value),
+            )
         labels.append(Label(part, document, 0, chunks, runs, value))
         before = part, document, stretch, last_chunk
     labels = [label._replace(best=_best(pool, label)) for label in labels]
-    return Layout(_in_order(pool, labels, scores, units, mask, config, by_value=by_value), owns)
+    return Layout(_in_order(pool, labels, config, by_value=by_value), owns)
 
 
 def _begins(text: Text, units: Units, mask: Bools) -> tuple[Ints, list[int]]:
@@ -99,9 +108,9 @@ def _begins(text: Text, units: Units, mask: Bools) -> tuple[Ints, list[int]]:
     return begins, np.minimum.accumulate(owns[::-1])[::-1].tolist()
 
 
-def _runs(units: Units, parts: Ints, mask: Bools, owns: list[int], *, by_chunk: bool) -> tuple[Ints, Ints]:
+def _runs(units: Units, mask: Bools, owns: list[int], *, by_chunk: bool) -> tuple[Ints, Ints]:
     """Return the first and the last unit of each run of units in `mask` that are read together."""
-    goes_on = mask[:-1] & units.continues[1:] & (parts[1:] == parts[:-1])
+    goes_on = mask[:-1] & units.continues[1:] & (units.parts[1:] == units.parts[:-1])
     if by_chunk:
         owner = np.searchsorted(owns, units.starts, "right")
         goes_on &= owner[1:] == owner[:-1]
@@ -134,7 +143,11 @@ def _best(pool: Pool, label: Label) -> int:
 
 
 def _in_order(
-    pool: Pool, labels: list[Label], scores: Scores, units: Units, mask: Bools, config: AssemblyConfig, *, by_value: bool
+    pool: Pool,
+    labels: list[Label],
+    config: AssemblyConfig,
+    *,
+    by_value: bool,
 ) -> list[Label]:
     """Return `labels` in the order of `config`; with `by_value`, "auto" puts the best units first."""
     if not config.enabled:

@@ -1,4 +1,4 @@
-"""Everything about a context that stays the same while its limits are filled, and how a selection is written with it."""
+"""Everything about a context that stays the same while its limits are filled, and how a selection is written."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from ctxassembly.assembly.render.headers import Headers
 from ctxassembly.assembly.render.layout import Layout, lay_out
 from ctxassembly.assembly.render.numbers import Numbers
 from ctxassembly.assembly.render.write import Rendered, write
-from ctxassembly.assembly.score.score import Scores
 from ctxassembly.assembly.units import Units
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import NO_SUPPLEMENT, HeaderDetail, RenderedSupplement
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.sent import Sent
-    from ctxassembly.assembly.units import Bools, Ints
+    from ctxassembly.assembly.units import Bools
 
 
 class Load(NamedTuple):
@@ -53,9 +52,9 @@ class Page:
     """What the conversation has of the text."""
     supplement: RenderedSupplement = NO_SUPPLEMENT
 
-    def lay_out(self, units: Units, scores: Scores, parts: Ints, mask: Bools) -> Layout:
+    def lay_out(self, units: Units, mask: Bools) -> Layout:
         """Return the labels of the units in `mask`, in order."""
-        return lay_out(self.text, self.pool, units, scores, parts, mask, self.config, by_value=self.is_by_query)
+        return lay_out(self.text, self.pool, units, mask, self.config, by_value=self.is_by_query)
 
     def write(self, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) -> Rendered:
         """Return the text of the labels in `layout`."""
@@ -67,5 +66,3 @@ class Page:
         text = rendered.text
         tokens, characters = self.count(text), self.config.max_characters
         return Load(tokens, max(tokens / self.max_tokens, len(text) / characters if characters else 0.0))
-
-

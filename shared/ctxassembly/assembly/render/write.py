@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.render.guards import Guards, Replacements
 from ctxassembly.assembly.render.headers import Headers
-from ctxassembly.assembly.render.layout import Label, Layout
+from ctxassembly.assembly.render.layout import Layout
 from ctxassembly.data.candidates import GAP, HeaderDetail, RenderedSupplement
 from ctxassembly.data.chunks import Span
 

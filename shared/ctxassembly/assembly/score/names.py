@@ -59,9 +59,7 @@ def name_values(pool: Pool, query: str, keys: MetadataKeys) -> Floats:
     return fits / (fits.max() if fits.max() > 0 else 1.0)
 
 
-def title_values(
-    text: Text, pool: Pool, units: Units, values: Floats, query: str, keys: MetadataKeys
-) -> Floats | None:
+def title_values(text: Text, pool: Pool, units: Units, values: Floats, query: str, keys: MetadataKeys) -> Floats | None:
     """Return for each sentence 1 if its document is named, less beyond its first chunk; None if no document is."""
     chunks = [pool.candidates[first].chunk for first in pool.documents]
     titles = {number: title for number, chunk in enumerate(chunks) if (title := read_title(chunk, keys)).words}
@@ -70,11 +68,17 @@ def title_values(
     asked = comparable(query)
     named = {number: 1.0 for number, title in titles.items() if title.words in asked}
     best = np.argpartition(-values, min(MAX_BEST, len(values) - 1))[:MAX_BEST]
-    said = [text.text[start:end] for start, end in zip(units.starts[best].tolist(), units.ends[best].tolist(), strict=True)]
+    said = [
+        text.text[start:end] for start, end in zip(units.starts[best].tolist(), units.ends[best].tolist(), strict=True)
+    ]
     mentioned = find_titles("\n".join(said), titles.values())  # mostly none
     for own, sentence in zip(units.documents[best].tolist(), said, strict=True) if mentioned else ():
         found = find_titles(sentence, mentioned)
-        named |= {number: REST_SHARE for number, title in titles.items() if title in found and number != own and number not in named}
+        named |= {
+            number: REST_SHARE
+            for number, title in titles.items()
+            if title in found and number != own and number not in named
+        }
     if not named:
         return None
     bonus = np.zeros(len(values))

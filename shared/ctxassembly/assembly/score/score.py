@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 import numpy as np
 
 from ctxassembly.assembly.join import Text
@@ -18,9 +16,6 @@ from ctxassembly.assembly.units import Units, best_of_chunks
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.text.terms import query_terms
 
-if TYPE_CHECKING:
-    from ctxassembly.assembly.units import Floats
-
 FAR = 1e6
 """By rank alone all hits come before all neighbors, and those before the neighbors a step farther away."""
 
@@ -30,17 +25,8 @@ HEADING_SHARE = 0.5
 documentation in Markdown the context has .03 to .05 more at 1,000 tokens, and as much in large ones."""
 
 
-class Scores(NamedTuple):
-    """Two numbers for each unit."""
-
-    values: Floats
-    """Only differences count; -inf for a unit that can't be chosen."""
-    relevance: Floats
-    """1 for the best, 0 for one of the same rank without any word of the query."""
-
-
-def score_by_query(text: Text, pool: Pool, units: Units, query: str, keys: MetadataKeys) -> Scores:
-    """Return the values of the sentences `units` of `text` for `query`."""
+def score_by_query(text: Text, pool: Pool, units: Units, query: str, keys: MetadataKeys) -> Units:
+    """Return the sentences `units` of `text` with their values for `query`."""
     retrieved = best_of_chunks(units, retrieval_values(pool, WEIGHTS), -np.inf)
     offered = np.isfinite(retrieved)
     by_words, headings = word_values(text, units, query_terms(query), query, offered, WEIGHTS)
@@ -52,12 +38,12 @@ def score_by_query(text: Text, pool: Pool, units: Units, query: str, keys: Metad
     values += HEADING_SHARE * headings * np.where(offered, best - values, 0.0)
     if (titles := title_values(text, pool, units, values, query, keys)) is not None:
         values = np.minimum(values + WEIGHTS.title * titles, best)
-    return Scores(values, 1 - (best - values) / WEIGHTS.lexical)
+    return units._replace(values=values, relevance=1 - (best - values) / WEIGHTS.lexical)
 
 
-def score_by_rank(pool: Pool, units: Units) -> Scores:
-    """Return the values of `units`, hits first, then their neighbors by distance."""
+def score_by_rank(pool: Pool, units: Units) -> Units:
+    """Return `units` with values by rank, hits first, then their neighbors by distance."""
     ranks = np.array([-one.rank - FAR * one.distance for one in pool.candidates], float)
     values = best_of_chunks(units, ranks, -np.inf)
     values[units.ends <= units.starts] = -np.inf
-    return Scores(values, np.ones(len(values)))
+    return units._replace(values=values)

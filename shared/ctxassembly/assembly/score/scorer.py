@@ -11,15 +11,11 @@ import math
 from collections.abc import Generator, Mapping
 from typing import Any
 
-import numpy as np
-
 from ctxassembly.assembly.join import Text
-from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.score.score import Scores
+from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.score.weights import WEIGHTS
 from ctxassembly.assembly.select.relevant import best_first
 from ctxassembly.assembly.units import Units
-from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.requests import Request, ScoreTexts, TextScores
 from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import describe_error, pluralize
@@ -31,18 +27,19 @@ TOP_SCORES = 10
 """Scores that count: 5 find as much, 20 or 40 less on some sets."""
 
 
-def request_scores(
-    text: Text, pool: Pool, units: Units, scores: Scores, query: str, config: AssemblyConfig, log: TraceRecorder
-) -> Generator[Request, Any, Scores]:
-    """Return `scores` with what the scorer says of the best sentences.
+def request_scores(page: Page, units: Units, log: TraceRecorder) -> Generator[Request, Any, Units]:
+    """Return `units` with what the scorer says of the best sentences.
 
     Raises:
         StoreError: the scorer failed and `on_store_error="raise"`.
     """
+    pool, config, query = page.pool, page.config, page.query or ""
     yield from log.begin("score", len(pool.candidates))
-    texts = _best_texts(text, units, scores)
+    texts = _best_texts(page.text, units)
     given = ((one.chunk.text.strip(), one.chunk.vector) for one in pool.candidates)
-    request = ScoreTexts(query, tuple(texts), {said: vector for said, vector in given if vector is not None and said in texts})
+    request = ScoreTexts(
+        query, tuple(texts), {said: vector for said, vector in given if vector is not None and said in texts}
+    )
     known: dict[str, float] = {}
     counts = {"sentences": len(texts), "asked": 0}
     try:
@@ -59,13 +56,13 @@ def request_scores(
             one = f"scorer: {unscored} no finite score, left to its words"
             log.notes.append(one if known else "scorer: no score is finite, chosen by words alone")
     yield from log.end(len(pool.candidates), counts=counts)
-    return _with_scores(scores, texts, known)
+    return _with_scores(units, texts, known)
 
 
-def _best_texts(text: Text, units: Units, scores: Scores) -> dict[str, list[int]]:
+def _best_texts(text: Text, units: Units) -> dict[str, list[int]]:
     """Return the texts of the best sentences, each with the numbers of the sentences that have it."""
     texts: dict[str, list[int]] = {}
-    for number in best_first(scores).tolist():
+    for number in best_first(units).tolist():
         said = text.text[units.starts[number] : units.ends[number]].strip()
         if said in texts:
             texts[said].append(number)
@@ -74,14 +71,15 @@ def _best_texts(text: Text, units: Units, scores: Scores) -> dict[str, list[int]
     return texts
 
 
-def _with_scores(scores: Scores, texts: Mapping[str, list[int]], known: Mapping[str, float]) -> Scores:
-    """Return `scores` with the `known` ones of `texts`: from 1 for the best to 0 for the one after the best ten."""
+def _with_scores(units: Units, texts: Mapping[str, list[int]], known: Mapping[str, float]) -> Units:
+    """Return `units` with the `known` scores of `texts`: from 1 for the best to 0 for the one after the best ten."""
     if not known:
-        return scores
+        return units
     highest = sorted({*known.values()}, reverse=True)[: TOP_SCORES + 1]
     # Halved first: the difference of two finite numbers may be infinite.
     lowest, span = highest[-1] / 2, highest[0] / 2 - highest[-1] / 2 or 1.0
-    values = scores.values.copy()
+    values = units.values.copy()
     for said, value in known.items():
         values[texts[said]] += WEIGHTS.scorer * max((value / 2 - lowest) / span, 0.0)
-    return Scores(values, 1 - (values.max() - values) / (WEIGHTS.lexical + WEIGHTS.scorer))
+    relevance = 1 - (values.max() - values) / (WEIGHTS.lexical + WEIGHTS.scorer)
+    return units._replace(values=values, relevance=relevance)

@@ -65,7 +65,9 @@ def word_values(
     section = np.repeat(_bm25(total[edges[1:]] - total[edges[:-1]], lengths, rarity), np.diff(edges))
     values = np.zeros(size)
     signals = (chunk, sentence, around, section)
-    for weight, signal in zip((weights.chunk, weights.sentence, weights.surroundings, weights.section), signals, strict=True):
+    for weight, signal in zip(
+        (weights.chunk, weights.sentence, weights.surroundings, weights.section), signals, strict=True
+    ):
         values += weight / (signal.max(initial=0.0) or 1.0) * signal
     return values, _heading_shares(units, headings, sentence / (sentence.max(initial=0.0) or 1.0))
 

@@ -20,10 +20,10 @@ Close = Callable[["Bools"], "Bools"]
 """From the mask of chosen units to the mask of those that are read."""
 
 
-def closing(units: Units, needs: Ints | None = None, barred: Bools | None = None) -> Close:
+def closing(units: Units, needs: Ints | None = None) -> Close:
     """Return the rule by which a gap of one unit is closed, and the unit `needs` of each chosen one is read, too.
 
-    `needs` has the number of a unit for each; its own if it needs none. Units that are `barred` are never read.
+    `needs` has the number of a unit for each; its own if it needs none. Barred units are never read.
     """
     linked = units.continues[1:-1] & units.continues[2:]
 
@@ -31,7 +31,7 @@ def closing(units: Units, needs: Ints | None = None, barred: Bools | None = None
         if needs is not None:
             mask[needs[mask]] = True
         mask[1:-1] |= mask[:-2] & mask[2:] & linked
-        return mask if barred is None else mask & ~barred
+        return mask & ~units.barred
 
     return close
 

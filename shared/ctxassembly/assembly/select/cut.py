@@ -11,7 +11,6 @@ import numpy as np
 from ctxassembly.assembly.render.layout import Layout
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.render.write import Rendered
-from ctxassembly.assembly.score.score import Scores
 from ctxassembly.assembly.select.fit import Fitted
 from ctxassembly.assembly.units import Units
 from ctxassembly.data.candidates import HeaderDetail
@@ -26,11 +25,11 @@ HEADER_SHARE = 0.25
 """The largest share of the limit that a header takes above a text that has to be cut."""
 
 
-def cut_best(page: Page, units: Units, scores: Scores, parts: Ints, order: Ints) -> Fitted:
+def cut_best(page: Page, units: Units, order: Ints) -> Fitted:
     """Return the best unit below less of a header, or as much of it as fits; nothing if not one character does."""
     mask = np.zeros(len(units.starts), bool)
     mask[order[:1]] = True
-    layout = page.lay_out(units, scores, parts, mask)
+    layout = page.lay_out(units, mask)
     for detail in (HeaderDetail.FULL, HeaderDetail.NO_SUMMARY, HeaderDetail.LABEL, HeaderDetail.NONE):
         rendered = page.write(layout, detail)
         if (load := page.weigh(rendered)).share <= 1:

@@ -15,7 +15,8 @@ from ctxassembly.text.scan import Scan
 from ctxassembly.text.sentence_starts import last_characters
 
 if TYPE_CHECKING:
-    from ctxassembly.assembly.units import Bools, Floats, Ints
+    from ctxassembly.assembly.units import Bools, Ints
+    from ctxassembly.text.kinds import Bytes, Codes
 
 SHORT = 60
 """Characters below which a sentence says little without the one next to it."""
@@ -26,7 +27,7 @@ _DIGITS = (ord("0"), ord("9"))
 _MAX_INDENT, _MAX_DIGITS = 8, 3
 
 
-def needed(known: Scan, units: Units, values: Floats) -> Ints:
+def needed(known: Scan, units: Units) -> Ints:
     """Return for each sentence the number of the one that it needs; its own number if it needs none."""
     kinds, plain, size = known.kinds, known.plain, len(units.starts)
     numbers, starts = np.arange(size), units.starts
@@ -48,7 +49,7 @@ def needed(known: Scan, units: Units, values: Floats) -> Ints:
 
     needs = np.where(introduces, np.minimum(numbers + 1, size - 1), numbers)
     is_short = (length < SHORT) & is_ended & ~begins_line | (length < SHORT) & is_ended & ~ends_paragraph
-    needs = np.where(is_short & ~introduces & ~is_item, _better_neighbor(units, values), needs)
+    needs = np.where(is_short & ~introduces & ~is_item, _better_neighbor(units), needs)
     # Sentences of an item that begin no line belong to it.
     in_list = is_item[np.maximum.accumulate(np.where(begins_line, numbers, 0))]
     stem = _run_starts(in_list, units) - 1
@@ -61,7 +62,7 @@ def needed(known: Scan, units: Units, values: Floats) -> Ints:
     return np.where(is_head, np.minimum(numbers + 1, size - 1), needs)
 
 
-def _is_item(kinds: Ints, plain: Ints, first: Ints) -> Bools:
+def _is_item(kinds: Bytes, plain: Codes, first: Ints) -> Bools:
     """Return whether a bullet, or a number or letter with a stop or bracket, is at each of `first`."""
     is_bullet = np.isin(plain[first], _BULLETS) & ((kinds[first + 1] & SPACE) > 0)
     behind = first
@@ -80,8 +81,9 @@ def _run_starts(mask: Bools, units: Units) -> Ints:
     return starts
 
 
-def _better_neighbor(units: Units, values: Floats) -> Ints:
+def _better_neighbor(units: Units) -> Ints:
     """Return for each unit the better one of the two next to it that it is linked with; its own number without any."""
+    values = units.values
     numbers = np.arange(len(values))
     before = np.where(units.continues, np.append(-np.inf, values[:-1]), -np.inf)
     after = np.append(np.where(units.continues[1:], values[1:], -np.inf), -np.inf)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ctxassembly.assembly.score.score import Scores
 from ctxassembly.assembly.select.close import Close, first_units
 from ctxassembly.assembly.units import Units, best_in_chunks
 
@@ -24,7 +23,7 @@ MIN_BUDGET = 2_000
 """The budget from which on there are parts: each costs headers."""
 
 
-def parts_of(units: Units, scores: Scores, order: Ints, close: Close, tokens: Floats, max_tokens: int) -> Ints:
+def parts_of(units: Units, order: Ints, close: Close, tokens: Floats, max_tokens: int) -> Ints:
     """Return the part of each unit, from 0. `order` are those that may be read, best first; `tokens` of each unit."""
     size = len(units.starts)
     if max_tokens < MIN_BUDGET or tokens[order].sum() < CHUNK_TOKENS:
@@ -33,7 +32,7 @@ def parts_of(units: Units, scores: Scores, order: Ints, close: Close, tokens: Fl
     offered = np.zeros(size, bool)
     offered[order] = True
     room = float(CHUNK_TOKENS)
-    for place, number in enumerate(np.argsort(-best_in_chunks(units, scores.values), kind="stable").tolist()):
+    for place, number in enumerate(np.argsort(-best_in_chunks(units, units.values), kind="stable").tolist()):
         own = np.arange(units.firsts[number], units.lasts[number])
         own = own[(part[own] == PARTS - 1) & offered[own]]
         room -= float(tokens[own].sum())

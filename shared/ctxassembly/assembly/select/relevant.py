@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ctxassembly.assembly.join import Text
-from ctxassembly.assembly.score.score import Scores
 from ctxassembly.assembly.units import Units
 
 if TYPE_CHECKING:
@@ -22,10 +21,10 @@ SPARE = 1.5
 """How much more than the budget the best units have that are looked through for repeated text."""
 
 
-def best_first(scores: Scores) -> Ints:
+def best_first(units: Units) -> Ints:
     """Return the numbers of the units that can be chosen, best first; of equal ones the first in the text."""
-    order = np.argsort(-scores.values, kind="stable")
-    return order[: int(np.isfinite(scores.values).sum())]
+    order = np.argsort(-units.values, kind="stable")
+    return order[: int(np.isfinite(units.values).sum())]
 
 
 def each_text_once(text: Text, units: Units, order: Ints, cost: float) -> tuple[Ints, dict[int, int]]:
@@ -42,9 +41,9 @@ def each_text_once(text: Text, units: Units, order: Ints, cost: float) -> tuple[
     return order, copies
 
 
-def relevant_count(scores: Scores, order: Ints, tokens: Floats, minimum: float, max_tokens: int) -> int:
+def relevant_count(units: Units, order: Ints, tokens: Floats, minimum: float, max_tokens: int) -> int:
     """Return how many of the best units, which have these `tokens`, are relevant enough for `max_tokens`; at least 1."""
     before = np.cumsum(tokens) - tokens
     factors = FIRST_DISTANCE - (FIRST_DISTANCE - 1) * np.minimum(before / max_tokens, 1.0)
-    below = np.flatnonzero(scores.relevance[order] < 1 - (1 - minimum) * factors)
+    below = np.flatnonzero(units.relevance[order] < 1 - (1 - minimum) * factors)
     return max(int(below[0]) if len(below) else len(order), min(len(order), 1))

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.render.layout import Label, Layout
 from ctxassembly.assembly.render.page import Page
-from ctxassembly.assembly.score.score import Scores
 from ctxassembly.assembly.select.close import closing
 from ctxassembly.assembly.select.cut import cut_best, sentence_ends
 from ctxassembly.assembly.select.fit import Costs, Fitted, fit
@@ -41,40 +39,35 @@ class Selection(NamedTuple):
 
     fitted: Fitted
     units: Units
-    scores: Scores
     offered: Ints
     """The units that were relevant enough, best first."""
     copies: Mapping[int, int]
     """For units that say the same as a better one, the better one."""
-    barred: Barred
 
 
-def select(page: Page, units: Units, scores: Scores, barred: Barred) -> Selection:
-    """Return the selection from `units` that fits the limits of `page`. Units that are `barred` aren't read."""
+def select(page: Page, units: Units) -> Selection:
+    """Return the selection from `units` that fits the limits of `page`."""
     config = page.config
-    order = best_first(scores)
+    order = best_first(units)
     tokens_per_cost = _tokens_per_cost(page, units, order)
     tokens, copies = units.costs * tokens_per_cost, dict[int, int]()
     if config.dedup_sentences and config.dedup != "none" and config.enabled:
         order, copies = each_text_once(page.text, units, order, page.max_tokens / tokens_per_cost)
     if page.is_by_query and not config.fill:
-        order = order[: relevant_count(scores, order, tokens[order], config.min_relevance, page.max_tokens)]
+        order = order[: relevant_count(units, order, tokens[order], config.min_relevance, page.max_tokens)]
     # What the conversation has is as relevant as it was: it isn't made up for by text that is less so.
-    order = order[~barred.mask[order]]
+    order = order[~units.barred[order]]
     if not len(order):
         empty = page.write(Layout([], page.text.owns))
-        nothing = Fitted(np.zeros(len(units.starts), bool), empty, page.weigh(empty))
-        return Selection(nothing, units, scores, order, {}, barred)
+        return Selection(Fitted(np.zeros(len(units.starts), bool), empty, page.weigh(empty)), units, order, {})
     are_sentences = units.leads is units.starts and page.is_by_query
-    needs = needed(scan(page.text.text), units, scores.values) if are_sentences else None
-    close = closing(units, needs, barred.mask)
-    parts = np.zeros(len(units.starts), np.intp)
+    close = closing(units, needed(scan(page.text.text), units) if are_sentences else None)
     if page.is_by_query and config.order == "auto":
-        parts = parts_of(units, scores, order, close, tokens, page.max_tokens)
-    costs = Costs(units, PARTS * units.documents + parts, _header_costs(page) / tokens_per_cost)
+        units = units._replace(parts=parts_of(units, order, close, tokens, page.max_tokens))
+    costs = Costs(units, PARTS * units.documents + units.parts, _header_costs(page) / tokens_per_cost)
 
     def write(mask: Bools) -> Fitted:
-        rendered = page.write(page.lay_out(units, scores, parts, mask))
+        rendered = page.write(page.lay_out(units, mask))
         return Fitted(mask, rendered, page.weigh(rendered))
 
     share_per_cost = tokens_per_cost / page.max_tokens
@@ -83,10 +76,10 @@ def select(page: Page, units: Units, scores: Scores, barred: Barred) -> Selectio
         share_per_cost = max(share_per_cost, characters / config.max_characters)
     found = fit(costs, order, close, write, share_per_cost, may_skip=page.is_by_query or not config.may_shorten_hits)
     if found is None:
-        return Selection(cut_best(page, units, scores, parts, order), units, scores, order, copies, barred)
+        return Selection(cut_best(page, units, order), units, order, copies)
     if not page.is_by_query and config.may_shorten_hits:
-        return _with_beginning(page, Selection(found, units, scores, order, copies, barred), parts, tokens_per_cost)
-    return Selection(found, units, scores, order, copies, barred)
+        return _with_beginning(page, Selection(found, units, order, copies), tokens_per_cost)
+    return Selection(found, units, order, copies)
 
 
 def may_not_fit(page: Page) -> bool:
@@ -94,34 +87,29 @@ def may_not_fit(page: Page) -> bool:
     return len(page.text.text) > MIN_CHARACTERS * page.max_tokens
 
 
-def _with_beginning(page: Page, selection: Selection, parts: Ints, tokens_per_cost: float) -> Selection:
+def _with_beginning(page: Page, selection: Selection, tokens_per_cost: float) -> Selection:
     """Return `selection` with the beginning of the next best unit, if some sentences of it fit."""
-    fitted, units, scores, order, copies, barred = selection
+    fitted, units, order, copies = selection
     left = order[~fitted.mask[order]]
     if not len(left):
         return selection
     number = int(left[0])
 
     def fits(offset: int) -> Selection | None:
-        own_units, own_scores, own_parts, own_barred = units, scores, parts, barred
-        mask = fitted.mask.copy()
+        own, own_order, mask = units, order, fitted.mask.copy()
         mask[number] = True
         if offset < units.ends[number]:
-            own_units, own_scores = divide(units, scores, number, offset)
-            own_barred = barred._replace(mask=np.insert(barred.mask, number + 1, barred.mask[number]))
-            own_parts, mask = np.insert(parts, number, parts[number]), np.insert(mask, number + 1, fitted.mask[number])
-        rendered = page.write(page.lay_out(own_units, own_scores, own_parts, mask))
+            own, mask = divide(units, number, offset), np.insert(mask, number + 1, False)
+            own_order = np.where(order > number, order + 1, order)
+        rendered = page.write(page.lay_out(own, mask))
         load = page.weigh(rendered)
-        own_order = order if own_units is units else np.where(order > number, order + 1, order)
-        if load.share > 1:
-            return None
-        return Selection(Fitted(mask, rendered, load), own_units, own_scores, own_order, copies, own_barred)
+        return Selection(Fitted(mask, rendered, load), own, own_order, copies) if load.share <= 1 else None
 
     start, end = int(units.starts[number]), int(units.ends[number])
     room = (1 - fitted.load.share) * page.max_tokens / tokens_per_cost  # in units of cost
     room_characters = room * (end - start) / float(units.costs[number])
     if end - start <= ALMOST * room_characters and (whole := fits(end)) is not None:
-        return _with_beginning(page, whole, parts, tokens_per_cost)
+        return _with_beginning(page, whole, tokens_per_cost)
     ends = [place for place in sentence_ends(page.text.text, start, end) if place <= start + ALMOST * room_characters]
     return next(filter(None, map(fits, reversed(ends[-TRIES:]))), selection)
 

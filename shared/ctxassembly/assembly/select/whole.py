@@ -9,7 +9,6 @@ import numpy as np
 from ctxassembly.assembly.compress import chunk_by_chunk
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.score.score import Scores
 from ctxassembly.assembly.select.merge import merge
 from ctxassembly.assembly.units import Units, best_in_chunks, chunk_units
 from ctxassembly.config.assembly import AssemblyConfig, Granularity
@@ -24,29 +23,28 @@ AHEAD = 1e9
 
 
 def coarser(
-    text: Text, pool: Pool, units: Units, scores: Scores, config: AssemblyConfig, query: str | None
-) -> tuple[Units, Scores]:
+    text: Text, pool: Pool, units: Units, config: AssemblyConfig, query: str | None
+) -> Units:
     """Return the units that `config` asks for in the place of sentences; chunks that are marked stay whole."""
     granularity = config.effective_granularity(query)
     if config.compress != "none":
-        return units, chunk_by_chunk(units, scores)
+        return chunk_by_chunk(units)
     if not config.is_query_aware(query):
         if granularity == "passage":
-            units, scores = merge(units, scores, ~units.continues)
-        return units, _raised(pool, units, scores, config.keys)
+            units = merge(units, ~units.continues)
+        return _raised(pool, units, config.keys)
     if granularity == "sentence":
-        return keep_marked(text, pool, units, scores, config.keys)
-    units, scores = in_chunks(text, pool, units, scores, granularity)
-    return units, _raised(pool, units, scores, config.keys)
+        return keep_marked(text, pool, units, config.keys)
+    return _raised(pool, in_chunks(text, units, granularity), config.keys)
 
 
-def _raised(pool: Pool, units: Units, scores: Scores, keys: MetadataKeys) -> Scores:
-    """Return `scores` with hits that are marked to stay whole before all others."""
-    values = scores.values.copy()
+def _raised(pool: Pool, units: Units, keys: MetadataKeys) -> Units:
+    """Return `units` with hits that are marked to stay whole before all others."""
+    values = units.values.copy()
     for number in _marked(pool, keys):
         if not pool.candidates[number].distance and units.firsts[number] < len(values):
             values[units.firsts[number]] = AHEAD - pool.candidates[number].rank
-    return scores._replace(values=values)
+    return units._replace(values=values)
 
 
 def _marked(pool: Pool, keys: MetadataKeys) -> list[int]:
@@ -54,17 +52,16 @@ def _marked(pool: Pool, keys: MetadataKeys) -> list[int]:
     return [number for number, one in enumerate(pool.candidates) if has_flag(one.chunk, "keep_whole", keys)]
 
 
-def in_chunks(text: Text, pool: Pool, units: Units, scores: Scores, granularity: Granularity) -> tuple[Units, Scores]:
+def in_chunks(text: Text, units: Units, granularity: Granularity) -> Units:
     """Return chunks or passages in the place of sentences.
 
     A chunk has the value of its best sentence and of the mean of all, half of each: many that answer say much else.
     """
-    best = best_in_chunks(units, scores.values)
-    values, relevance = (best + _means(units, scores.values)) / 2, best_in_chunks(units, scores.relevance)
-    chunks = chunk_units(text, pool)
+    values = (best_in_chunks(units, units.values) + _means(units, units.values)) / 2
+    chunks = chunk_units(text)
     values[chunks.ends <= chunks.starts] = -np.inf
-    found = Scores(values, relevance)
-    return merge(chunks, found, ~chunks.continues) if granularity == "passage" else (chunks, found)
+    chunks = chunks._replace(values=values, relevance=best_in_chunks(units, units.relevance))
+    return merge(chunks, ~chunks.continues) if granularity == "passage" else chunks
 
 
 def _means(units: Units, values: Floats) -> Floats:
@@ -74,12 +71,12 @@ def _means(units: Units, values: Floats) -> Floats:
     return means
 
 
-def keep_marked(text: Text, pool: Pool, units: Units, scores: Scores, keys: MetadataKeys) -> tuple[Units, Scores]:
+def keep_marked(text: Text, pool: Pool, units: Units, keys: MetadataKeys) -> Units:
     """Return the units with each chunk that is marked to stay whole as one unit, of hits before all others."""
     marked = _marked(pool, keys)
     if not marked:
-        return units, scores
-    begins, values = np.ones(len(units.starts), bool), scores.values.copy()
+        return units
+    begins, values = np.ones(len(units.starts), bool), units.values.copy()
     for number in marked:
         first = int(np.searchsorted(units.starts, text.begins[number], "right")) - 1
         last = int(np.searchsorted(units.starts, text.ends[number]))
@@ -87,4 +84,4 @@ def keep_marked(text: Text, pool: Pool, units: Units, scores: Scores, keys: Meta
         candidate = pool.candidates[number]
         if not candidate.distance and first < last:
             values[first] = AHEAD - candidate.rank
-    return merge(units, scores._replace(values=values), begins)
+    return merge(units._replace(values=values), begins)
