@@ -1,18 +1,21 @@
 """A rendered context -> its blocks, passages, citations and sources.
 
-Built last, from what was written: each piece knows where it is in the joined text, and a bisection says which chunk owns
-each character there. So label n is what the reader sees as n, and every verbatim character leads back to its chunk.
+Built last, from what was written: each piece knows where it is in the joined text, and a bisection says which chunk
+owns each character there. So label n is what the reader sees as n, and every verbatim character leads back to its
+chunk.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.layout import Label
+from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.render.write import OURS, RUN_SEPARATOR, Rendered
 from ctxassembly.data.candidates import TextPiece
 from ctxassembly.data.chunks import Chunk, Span
@@ -20,7 +23,6 @@ from ctxassembly.data.citations import Block, Citation, Passage, Source
 from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.data.trace import Shortened
 from ctxassembly.wording.formats import Heading
-from ctxassembly.wording.metadata_labels import MetadataReader
 
 SNIPPET_CHARS = 200
 """Characters of a citation's snippet, as published."""
@@ -35,20 +37,13 @@ class Cited(NamedTuple):
     provenance: tuple[Source, ...]
 
 
-def cite(
-    text: Text,
-    pool: Pool,
-    rendered: Rendered,
-    numbers: Sequence[int],
-    reader: MetadataReader,
-    shortened: Mapping[int, Shortened],
-    *,
-    supplement_first: bool = False,
-) -> Cited:
-    """Return the text of `rendered`, cited; labels have these `numbers`. `shortened` is by number of the chunk.
+def cite(page: Page, rendered: Rendered, shortened: Mapping[int, Shortened]) -> Cited:
+    """Return the text of `rendered`, cited. `shortened` is by number of the chunk.
 
     Besides the blocks of the labels there may be one of a supplement, before them or after.
     """
+    text, pool, numbers = page.text, page.pool, page.numbers.of(rendered.layout.labels)
+    supplement_first = bool(page.supplement.parts) and page.supplement.is_first
     blocks, passages, provenance = list[Block](), list[Passage](), list[Source]()
     labels = iter(zip(rendered.layout.labels, numbers, strict=True))
     offset = first = 0
@@ -69,7 +64,7 @@ def cite(
             # A text of escaped characters alone has no verbatim source: the span of its block is used instead.
             span = (sources[0][1].span[0], sources[-1][1].span[1]) if sources else (begin, offset)
             own = [*_passages(text, pool, rendered.layout.owns, label.runs, sources, span)]
-            citation = _citation(pool, label, number, span, own, reader, shortened)
+            citation = replace(_citation(page, label, own, shortened), label=str(number), span=span)
             passages += own
             provenance += [source for _, source in sources]
         blocks.append(Block(written, (begin, offset), citation))
@@ -89,7 +84,7 @@ def _owned(text: Text, owns: list[int], start: int, end: int) -> Iterator[tuple[
 def _sources(
     text: Text, pool: Pool, owns: list[int], piece: str, place: int, offset: int
 ) -> Iterator[tuple[int, Source]]:
-    """Yield the sources of a verbatim `piece`, which is at `place` in the joined text and at `offset` in the context."""
+    """Yield the sources of a verbatim `piece`, at `place` in the joined text and at `offset` in the context."""
     for number, start, end in _owned(text, owns, place, place + len(piece)):
         chunk, begin = pool.candidates[number].chunk, text.begins[number]
         # An offset that counts in a page or a section says nothing of the document.
@@ -117,7 +112,7 @@ def _passages(
         owned = [*_owned(text, owns, start, end)]
         is_apart = pieces and (owned[0][0] > last_chunk + 1 or _is_broken(text, first_place, start))
         if is_apart:
-            yield _passage(pool, pieces, sources, first_place, start, whole)
+            yield _passage(pieces, sources, first_place, start, whole)
             pieces, first_place = [], start
         separator = RUN_SEPARATOR if pieces else ""
         before = start
@@ -127,7 +122,7 @@ def _passages(
             glue = text.text[before:first]
             pieces.append(TextPiece(pool.candidates[number], first - begin, last - begin, separator + glue, overlap))
             separator, before, last_chunk = "", last, number
-    yield _passage(pool, pieces, sources, first_place, runs[-1][1], whole)
+    yield _passage(pieces, sources, first_place, runs[-1][1], whole)
 
 
 def _is_broken(text: Text, start: int, end: int) -> bool:
@@ -135,35 +130,27 @@ def _is_broken(text: Text, start: int, end: int) -> bool:
     return bisect_right(text.breaks, start) != bisect_right(text.breaks, end)
 
 
-def _passage(
-    pool: Pool, pieces: list[TextPiece], sources: list[tuple[int, Source]], start: int, end: int, whole: Span
-) -> Passage:
+def _passage(pieces: list[TextPiece], sources: list[tuple[int, Source]], start: int, end: int, whole: Span) -> Passage:
     spans = [source.span for place, source in sources if start <= place < end]
     span = (spans[0][0], spans[-1][1]) if spans else whole
     return Passage(pieces[0].candidate.chunk.document_id, tuple(pieces), span)
 
 
-def _citation(
-    pool: Pool,
-    label: Label,
-    number: int,
-    span: Span,
-    passages: list[Passage],
-    reader: MetadataReader,
-    shortened: Mapping[int, Shortened],
-) -> Citation:
+def _citation(page: Page, label: Label, passages: list[Passage], shortened: Mapping[int, Shortened]) -> Citation:
+    """Return the citation of `label`, whose number and span are still to be written."""
+    pool, reader = page.pool, page.reader
     best = pool.candidates[label.best]
     chunk = best.chunk
     own: list[Chunk] = [pool.candidates[at].chunk for at in label.chunks]
     texts = (piece.text for passage in passages for piece in passage.pieces if piece.candidate is best)
     pages, source, row = reader.pages(own), reader.source(chunk), reader.number(chunk, "row_number")
     section, sheet = reader.line(chunk, "section"), reader.line(chunk, "sheet")
-    heading = Heading(number, source, pages, section or "", sheet or "", "" if row is None else str(row))
+    heading = Heading(0, source, pages, section or "", sheet or "", "" if row is None else str(row))
     return Citation(
-        label=str(number),
+        label="",
         document_id=chunk.document_id,
         chunk_ids=tuple(dict.fromkeys([one.id for one in own])),
-        span=span,
+        span=(0, 0),
         snippet=_snippet(next(texts, "").strip()),
         best_chunk_id=chunk.id,
         score=best.score,

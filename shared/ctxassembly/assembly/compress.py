@@ -49,13 +49,14 @@ _LIST_NUMBER = re.compile(r"\A\W*\d{1,3}[.)] ")
 
 
 def chunk_by_chunk(units: Units) -> Units:
-    """Return `units` with values by which the best chunk's sentences come first, then those of the next best, each best first.
+    """Return `units` with values by which the best chunk's sentences come first, then those of the next best ones.
 
     So chunks are read whole as long as they fit, and the last one is reduced to its best sentences.
     """
     best = best_in_chunks(units, units.values)
     values = np.full(len(units.values), -np.inf)
-    spread = float(np.ptp(units.values[np.isfinite(units.values)])) + 1.0 if np.isfinite(units.values).any() else 1.0
+    finite = units.values[np.isfinite(units.values)]
+    spread = 1.0 + (float(np.ptp(finite)) if len(finite) else 0.0)
     for place, number in enumerate(np.argsort(-best, kind="stable").tolist()):
         own = np.arange(units.firsts[number], units.lasts[number])
         own = own[np.isneginf(values[own]) & np.isfinite(units.values[own])]

@@ -43,6 +43,8 @@ from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
 
+Settings = tuple[AssemblyConfig, "str | None", AssemblyCall]
+"""The settings in force, the query, and the call as it was given."""
 AssemblyFlow = Generator[Request, Sequence[Any], Context]
 
 
@@ -58,10 +60,9 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     log = TraceRecorder(clock, services.is_observed)
     found = yield from _gather(call, config, query, services, log)
     pool = make_pool(found.candidates, by_document=config.enabled)
-    text = join(pool, config)
     labels = reserve_labels(call.conversation, config, pool)
     try:
-        page = _page(text, pool, found, config, query, call, labels, log)
+        page = _page(pool, found, (config, query, call), labels, log)
         selection, barred = yield from _select(page, services, log)
         context = yield from make_context(page, found, selection, barred, log)
         labels.use(context.citations)
@@ -114,17 +115,10 @@ def _gather(
     return Found(admitted, neighbors, candidates, lineage)
 
 
-def _page(
-    text: Text,
-    pool: Pool,
-    found: Found,
-    config: AssemblyConfig,
-    query: str | None,
-    call: AssemblyCall,
-    labels: ReservedLabels,
-    log: TraceRecorder,
-) -> Page:
+def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, log: TraceRecorder) -> Page:
     """Return the writer of the context."""
+    config, query, call = settings
+    text = join(pool, config)
     counter, conversation = counter_for(config.encoding), call.conversation
     hit_tokens = counter.count_whole("\n\n".join([hit.chunk.text for hit in found.admitted.hits]))
     supplement = render_supplement(call.supplement, pool.candidates, query, config, counter)

@@ -31,7 +31,6 @@ from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.recorder import TraceRecorder
 from ctxassembly.tracing.retained_hits import retain_hits
 from ctxassembly.wording.formats import infer_format
-from ctxassembly.wording.metadata_labels import MetadataReader
 
 
 class Found(NamedTuple):
@@ -52,7 +51,7 @@ def make_context(
     rendered = page.write(Layout([], [])) if selection is None else selection.fitted.rendered
     load = page.weigh(rendered) if selection is None else selection.fitted.load
     yield from log.begin("render", len(pool.candidates))
-    reader = MetadataReader(config.keys, config.language)
+    reader = page.reader
     shortened: dict[int, Shortened] = {}
     everything, empty = (*found.admitted.candidates, *found.neighbors), found.admitted.empty
     decisions = LateTuple(lambda: (decide_empty(candidate, reader) for candidate in empty))
@@ -68,8 +67,7 @@ def make_context(
         decided = partial(decide, known, outcomes, everything, copies, asked, reader)
         decisions = LateTuple(lambda: (*decided(), *(decide_empty(candidate, reader) for candidate in empty)))
     labels = rendered.layout.labels
-    numbers = page.numbers.of(labels)
-    cited = cite(text, pool, rendered, numbers, reader, shortened, supplement_first=page.supplement.is_first)
+    cited = cite(page, rendered, shortened)
     included = [pool.candidates[number] for label in labels for number in label.chunks]
     yield from log.end(
         len({*included}), lambda: {"labels": len(labels), "tokens": load.tokens, "characters": len(cited.text)}

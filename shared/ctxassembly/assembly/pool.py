@@ -17,7 +17,7 @@ class Pool(NamedTuple):
 
 
 def make_pool(candidates: Iterable[Candidate], *, by_document: bool = True) -> Pool:
-    """Return the pool of `candidates`, or, unless `by_document`, of hits that are each read on their own, best first."""
+    """Return the pool of `candidates`; unless `by_document`, of hits that are each read on their own, best first."""
     if not by_document:
         ranked = sorted(candidates, key=lambda candidate: candidate.rank)
         return Pool(ranked, range(len(ranked)))

@@ -54,7 +54,7 @@ def sentence_units(text: Text) -> Units:
     middles = starts + np.maximum(ends - starts - 3, 0) // 2  # of what is more than line breaks
     firsts, lasts = np.searchsorted(middles, text.begins), np.searchsorted(middles, text.ends)
     lasts = np.maximum(firsts, lasts)
-    return Units(starts, ends, starts, *_runs(starts, text), firsts, lasts, known.costs, *_unvalued(len(starts)))
+    return _units(text, (starts, ends, starts), firsts, lasts, known.costs)
 
 
 def chunk_units(text: Text) -> Units:
@@ -62,23 +62,21 @@ def chunk_units(text: Text) -> Units:
     starts, ends = np.array(text.owns), np.array(text.ends)
     numbers = np.arange(len(starts))
     costs = (ends - starts) / CHARACTERS_PER_TOKEN
-    leads, runs = np.array(text.begins), _runs(starts, text)
-    return Units(starts, ends, leads, *runs, numbers, numbers + 1, costs, *_unvalued(len(starts)))
+    return _units(text, (starts, ends, np.array(text.begins)), numbers, numbers + 1, costs)
 
 
-def _unvalued(size: int) -> tuple[Floats, Floats, Ints, Bools]:
-    """Return values, relevance, parts and bars of units of which nothing is known yet."""
-    return np.zeros(size), np.ones(size), np.zeros(size, np.intp), np.zeros(size, bool)
-
-
-def _runs(starts: Ints, text: Text) -> tuple[Bools, Ints]:
-    """Return for units from `starts` on whether each continues the one before, and the number of its document."""
-    continues = np.ones(len(starts), bool)
+def _units(text: Text, edges: tuple[Ints, Ints, Ints], firsts: Ints, lasts: Ints, costs: Floats) -> Units:
+    """Return units from `edges`, their starts, ends and leads; nothing is known of their values yet."""
+    starts, ends, leads = edges
+    size = len(starts)
+    continues = np.ones(size, bool)
     continues[np.searchsorted(starts, text.breaks, "right") - 1] = False
     opens = np.searchsorted(starts, text.opens, "right") - 1
     opens[:1] = 0
-    counts = np.diff(opens, append=len(starts))
-    return continues, np.repeat(np.arange(len(opens)), counts)
+    documents = np.repeat(np.arange(len(opens)), np.diff(opens, append=size))
+    unknown = np.zeros(size), np.ones(size)
+    none = np.zeros(size, np.intp), np.zeros(size, bool)
+    return Units(starts, ends, leads, continues, documents, firsts, lasts, costs, *unknown, *none)
 
 
 def best_of_chunks(units: Units, values: Floats, least: float) -> Floats:

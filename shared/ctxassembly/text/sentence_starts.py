@@ -1,9 +1,9 @@
 """Where sentences begin: after a stop and a blank, and with each line that doesn't go on with the one before.
 
 Only the places of line breaks and stops are looked at, all at once, by the kinds of the characters around them. Three
-kinds of lines go on: a full line of prose that was wrapped, a line of a few digits or signs, which is a cell of the row
-above it, and the rule below the head of a table. A stop ends no sentence after an abbreviation, an initial or the number
-of an item, nor inside a row of a table.
+kinds of lines go on: a full line of prose that was wrapped, a line of a few digits or signs, which is a cell of the
+row above it, and the rule below the head of a table. A stop ends no sentence after an abbreviation, an initial or the
+number of an item, nor inside a row of a table.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ MAX_ITEM_NUMBER = 5
 MAX_SHORT = 4
 """Letters of the longest word that may be an abbreviation by its place."""
 _ABBREVIATIONS = (
-    "abb abs afb al app art arts aufl bd bijv blz bsp bzgl bzw ca cap cf chap co cr dr dra dres ed eds eq etc evtl ext fa ff "
-    "fig figs fr geb gegr ggf hr hrsg hw ihv inc incl inkl jr kap lit ltd max min mme mr mrs ms mw nr nos nl no op "
-    "par pp prof resp rev sect sen sog sr sra st str tab tel usw vgl vol vols vs zgn zzgl"
+    "abb abs afb al app art arts aufl bd bijv blz bsp bzgl bzw ca cap cf chap co cr dr dra dres ed eds eq etc evtl ext "
+    "fa ff fig figs fr geb gegr ggf hr hrsg hw ihv inc incl inkl jr kap lit ltd max min mme mr mrs ms mw nr nos nl no "
+    "op par pp prof resp rev sect sen sog sr sra st str tab tel usw vgl vol vols vs zgn zzgl"
 )
 """Words of up to four letters that end in a full stop inside sentences, of the five languages of headers."""
 _BEFORE_ORDINALS = re.compile(
@@ -48,7 +48,7 @@ _BEFORE_ORDINALS = re.compile(
 _LOOK_BACK = 12
 """Characters before a number in which such a word is looked for."""
 MAX_SENTENCE, PART = 600, 400
-"""Characters of the longest sentence that isn't divided, such as a log on one line, and of the parts of a longer one."""
+"""Characters of the longest sentence that isn't divided, and of the parts of a longer one, such as a log."""
 _BLANK = re.compile(r"\s+")
 
 
@@ -62,7 +62,7 @@ _KNOWN = _keys(_ABBREVIATIONS)
 
 
 def sentence_starts(text: str, kinds: Bytes, plain: Codes) -> Ints:
-    """Return the offset of each sentence of `text`, which is padded with line breaks; `kinds` and `plain` are its own."""
+    """Return the offset of each sentence of the padded `text`; `kinds` and `plain` are those of its characters."""
     places = np.flatnonzero((kinds[:-4] & (STOP | NEWLINE | WIDE_STOP)) > 0)
     kind, after = kinds[places], kinds[places + 1]
     lines = places[(kind & ~after & NEWLINE) > 0] + 1
@@ -76,7 +76,7 @@ def sentence_starts(text: str, kinds: Bytes, plain: Codes) -> Ints:
 
 
 def merge_sorted(*parts: Ints) -> Ints:
-    """Return the numbers of all `parts`, ascending, each once. A stable sort merges runs; `np.unique` takes six times."""
+    """Return the numbers of all `parts`, ascending, each once. A stable sort merges runs: `np.unique` takes longer."""
     found = np.concatenate(parts)
     found.sort(kind="stable")
     return found[np.append(True, found[1:] != found[:-1])] if len(found) else found
@@ -95,7 +95,8 @@ def _begins(lines: Ints, kinds: Bytes, plain: Codes) -> Bools:
     goes_on = is_cell | (words[ends + 1] == words[lines])
     goes_on[1:] |= _is_wrapped(lines, ends, lengths, kinds, plain)
     goes_on[:1] = False
-    return ~goes_on
+    begins: Bools = ~goes_on
+    return begins
 
 
 def last_characters(ends: Ints, kinds: Bytes) -> Ints:
@@ -126,7 +127,8 @@ def _is_wrapped(lines: Ints, ends: Ints, lengths: Ints, kinds: Bytes, plain: Cod
     spaced = is_full & ~is_label & (is_small | (is_word & had_no_room & (around >= MIN_WRAPPED)))
     is_unspaced = (kinds[last] & kinds[first] & UNSPACED) > 0
     unspaced = is_unspaced & (lengths[:-1] >= np.maximum(around - 2, MIN_WRAPPED_UNSPACED))
-    return is_next_line & is_open & (spaced | unspaced)
+    goes_on: Bools = is_next_line & is_open & (spaced | unspaced)
+    return goes_on
 
 
 def _after_stops(text: str, stops: Ints, lines: Ints, kinds: Bytes, plain: Codes) -> Ints:
@@ -146,7 +148,8 @@ def _after_stops(text: str, stops: Ints, lines: Ints, kinds: Bytes, plain: Codes
     starts = starts + 2 * is_mark
     is_end = ~_is_inside(text, stops, starts, lines, kinds, plain)
     is_end &= (behind == stops + 1) | ((kinds[starts] & LOWER) == 0)  # "Why?" he asked
-    return starts[is_end & ((kinds[starts] & NEWLINE) == 0)]
+    found: Ints = starts[is_end & ((kinds[starts] & NEWLINE) == 0)]
+    return found
 
 
 def _is_inside(text: str, stops: Ints, starts: Ints, lines: Ints, kinds: Bytes, plain: Codes) -> Bools:
@@ -172,7 +175,8 @@ def _is_inside(text: str, stops: Ints, starts: Ints, lines: Ints, kinds: Bytes, 
     for number in np.flatnonzero(is_number & (run <= 2) & ~is_inside).tolist():
         stop = int(stops[number])
         is_inside[number] = _BEFORE_ORDINALS.search(text, stop - _LOOK_BACK, stop) is not None
-    return is_inside | is_row | is_item
+    found: Bools = is_inside | is_row | is_item
+    return found
 
 
 def _divide_long(text: str, starts: Ints) -> Ints:

@@ -34,7 +34,7 @@ class Terms(NamedTuple):
     """The number of the stem of each long word, and its letters behind the stem but the ending."""
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """The number of terms."""
         return len(self.keys) + len(self.longs)
 

@@ -14,7 +14,7 @@ Replacements = Mapping[int, tuple[int, str]]
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """The search for forms of ours. A run is written several times while the budget is filled, and looked through once."""
+    """The search for forms of ours. A run is written several times, and looked through once."""
 
     format: str
     own_lines: tuple[str, ...] = ()

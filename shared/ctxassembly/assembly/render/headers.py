@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -32,6 +33,8 @@ class Headers:
     config: AssemblyConfig
     pool: Pool
     reader: MetadataReader
+    """Leaves out what the model is not to read."""
+    citation_reader: MetadataReader
     summaries: dict[int, str]
     """The page summary of each document that has one, by its number."""
     sent_labels: Mapping[int, str]
@@ -156,7 +159,10 @@ def format_name(config: AssemblyConfig) -> str:
 def make_headers(pool: Pool, config: AssemblyConfig, sent: Sent) -> Headers:
     """Return the writer of headers for the chunks of `pool`, some of which may be `sent`."""
     reader = MetadataReader(config.keys, config.language, for_header=True)
-    return Headers(config, pool, reader, _summaries(pool, config), sent.labels)
+    # A header leaves out what the model is not to read; whoever reads a citation may.
+    has_hidden_keys = any(one.chunk.hidden_from_header for one in pool.candidates)
+    citation_reader = MetadataReader(config.keys, config.language) if has_hidden_keys else reader
+    return Headers(config, pool, reader, citation_reader, _summaries(pool, config), sent.labels)
 
 
 def _summaries(pool: Pool, config: AssemblyConfig) -> dict[int, str]:
@@ -164,7 +170,7 @@ def _summaries(pool: Pool, config: AssemblyConfig) -> dict[int, str]:
     found: dict[int, str] = {}
     first_keys = {*config.summary_key, *(key.partition(".")[0] for key in config.summary_key)}
     edges = (*pool.documents, len(pool.candidates))
-    for document, (first, end) in enumerate(zip(edges, edges[1:], strict=False)):
+    for document, (first, end) in enumerate(pairwise(edges)):
         own: Iterable[Candidate] = (
             one for one in pool.candidates[first:end] if not first_keys.isdisjoint(one.chunk.metadata)
         )

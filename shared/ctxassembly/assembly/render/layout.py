@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from ctxassembly.data.chunks import Span
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 if TYPE_CHECKING:
+    from ctxassembly.assembly.render.page import Page
     from ctxassembly.assembly.units import Bools, Ints
 
 
@@ -43,16 +45,9 @@ class Layout(NamedTuple):
     """From where on the text is owned by each chunk: a chunk that isn't read leaves its overlap to the next one."""
 
 
-def lay_out(
-    text: Text,
-    pool: Pool,
-    units: Units,
-    mask: Bools,
-    config: AssemblyConfig,
-    *,
-    by_value: bool,
-) -> Layout:
-    """Return the labels of the units in `mask`. With `by_value`, the order "auto" goes by the values of units."""
+def lay_out(page: Page, units: Units, mask: Bools) -> Layout:
+    """Return the labels of the units in `mask`."""
+    text, pool, config = page.text, page.pool, page.config
     begins, owns = _begins(text, units, mask)
     first, last = _runs(units, mask, owns, by_chunk=config.cite == "chunk")
     starts, ends = begins[first], units.ends[last]
@@ -61,36 +56,21 @@ def lay_out(
     order = np.lexsort((starts, units.parts[first]))
     columns = (units.parts[first], units.documents[first], stretches, starts, ends, values)
     labels: list[Label] = []
-    before: tuple[int, int, int, int] | None = None
-    whole = text.text
-    for part, document, stretch, start, stop, value in zip(
-        *(column[order].tolist() for column in columns), strict=True
-    ):
-        if (whole[start:stop]).isspace():
+    before = _Run(-1, -1, -1, 0, 0, 0.0, range(0))
+    for row in zip(*(column[order].tolist() for column in columns), strict=True):
+        run = _Run._make((*row, ()))
+        if text.text[run.start : run.end].isspace():
             continue
-        start, stop = _trimmed(whole, start, stop)
-        runs = ((start, stop),)
-        begin = max(bisect_right(owns, start) - 1, 0)
-        last_chunk = max(bisect_left(owns, stop) - 1, 0)
-        chunks = tuple(
-            number for number in range(begin, last_chunk + 1) if max(start, owns[number]) < min(stop, text.ends[number])
-        )
-        joins = before is not None and before[:2] == (part, document)
-        if joins and config.cite != "document":
-            joins = config.cite == "passage" and before is not None and before[2] == stretch and begin <= before[3] + 1
-        if joins and config.cite == "chunk":
-            joins = before is not None and before[3] == begin
-        if joins:
+        run = _trimmed(text, owns, run)
+        label = Label(run.part, run.document, 0, tuple(run.chunks), ((run.start, run.end),), run.value)
+        if _is_same_label(before, run, config):
             known = labels.pop()
-            chunks, runs, value = (
-                tuple(dict.fromkeys((*known.chunks, *chunks))),
-                (*known.runs, *runs),
-                max(known.value, value),
-            )
-        labels.append(Label(part, document, 0, chunks, runs, value))
-        before = part, document, stretch, last_chunk
+            chunks = tuple(dict.fromkeys((*known.chunks, *label.chunks)))
+            label = known._replace(chunks=chunks, runs=known.runs + label.runs, value=max(known.value, run.value))
+        labels.append(label)
+        before = run
     labels = [label._replace(best=_best(pool, label)) for label in labels]
-    return Layout(_in_order(pool, labels, config, by_value=by_value), owns)
+    return Layout(_in_order(page, labels), owns)
 
 
 def _begins(text: Text, units: Units, mask: Bools) -> tuple[Ints, list[int]]:
@@ -121,15 +101,44 @@ def _runs(units: Units, mask: Bools, owns: list[int], *, by_chunk: bool) -> tupl
     return first, last
 
 
-def _trimmed(whole: str, start: int, end: int) -> Span:
-    """Return a run without white space at its ends; the indentation of a line that begins there stays."""
-    piece = whole[start:end]
+class _Run(NamedTuple):
+    """Text that is read without a gap."""
+
+    part: int
+    document: int
+    stretch: int
+    """The number of the text that continues itself, in the order of the joined text."""
+    start: int
+    end: int
+    value: float
+    chunks: Sequence[int]
+    """The chunks that own any of it."""
+
+
+def _trimmed(text: Text, owns: list[int], run: _Run) -> _Run:
+    """Return `run` with its chunks, and without white space at its ends; the indentation of a line stays."""
+    whole = text.text
+    piece = whole[run.start : run.end]
     bare = piece.rstrip()
     blank = len(bare) - len(bare.lstrip())
     if blank:
         line = bare.rfind("\n", 0, blank) + 1
-        blank = line if line or whole[start - 1] == "\n" else blank
-    return start + blank, start + len(bare)
+        blank = line if line or whole[run.start - 1] == "\n" else blank
+    start, end = run.start + blank, run.start + len(bare)
+    near = range(max(bisect_right(owns, start) - 1, 0), bisect_left(owns, end))
+    chunks = [number for number in near if max(start, owns[number]) < min(end, text.ends[number])]
+    return run._replace(start=start, end=end, chunks=chunks)
+
+
+def _is_same_label(before: _Run, run: _Run, config: AssemblyConfig) -> bool:
+    """Return True if `run` is read under the label of the one `before` it."""
+    if (before.part, before.document) != (run.part, run.document):
+        return False
+    if config.cite == "document":
+        return True
+    # Between two runs of a passage no whole chunk is left out.
+    steps = run.chunks[0] - before.chunks[-1] if run.chunks and before.chunks else 0
+    return steps == 0 if config.cite == "chunk" else before.stretch == run.stretch and steps <= 1
 
 
 def _best(pool: Pool, label: Label) -> int:
@@ -142,14 +151,9 @@ def _best(pool: Pool, label: Label) -> int:
     return min(label.chunks, key=key)
 
 
-def _in_order(
-    pool: Pool,
-    labels: list[Label],
-    config: AssemblyConfig,
-    *,
-    by_value: bool,
-) -> list[Label]:
-    """Return `labels` in the order of `config`; with `by_value`, "auto" puts the best units first."""
+def _in_order(page: Page, labels: list[Label]) -> list[Label]:
+    """Return `labels` in the order of the config; "auto" puts the best units first where a query gives them values."""
+    pool, config, by_value = page.pool, page.config, page.is_by_query
     if not config.enabled:
         return labels
     order, is_whole = config.order, config.cite == "document"

@@ -16,6 +16,7 @@ from ctxassembly.assembly.render.write import Rendered, write
 from ctxassembly.assembly.units import Units
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import NO_SUPPLEMENT, HeaderDetail, RenderedSupplement
+from ctxassembly.wording.metadata_labels import MetadataReader
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.sent import Sent
@@ -52,14 +53,18 @@ class Page:
     """What the conversation has of the text."""
     supplement: RenderedSupplement = NO_SUPPLEMENT
 
+    @property
+    def reader(self) -> MetadataReader:
+        """The reader of metadata for citations, which the model doesn't read."""
+        return self.headers.citation_reader
+
     def lay_out(self, units: Units, mask: Bools) -> Layout:
         """Return the labels of the units in `mask`, in order."""
-        return lay_out(self.text, self.pool, units, mask, self.config, by_value=self.is_by_query)
+        return lay_out(self, units, mask)
 
     def write(self, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) -> Rendered:
         """Return the text of the labels in `layout`."""
-        numbers = self.numbers.of(layout.labels)
-        return write(self.text, layout, self.headers, self.guards, numbers, self.supplement, detail)
+        return write(self, layout, detail)
 
     def weigh(self, rendered: Rendered) -> Load:
         """Return the size of what was written."""

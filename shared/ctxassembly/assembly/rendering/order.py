@@ -20,7 +20,7 @@ T = TypeVar("T")
 class SortKeys(NamedTuple):
     """The sort keys of a unit, one for each criterion; smaller comes first."""
 
-    relevance: tuple[int, ...]
+    relevance: tuple[float, ...]
     document_id: str
     position: int
     """The position in the document."""

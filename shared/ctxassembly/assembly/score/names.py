@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_BEST = 8
 """The best sentences, whose mentions count: with 4 or 16 the context has as much of the evidence."""
 REST_SHARE = 0.5
-"""A sentence that names a document is about what begins it, so its other chunks get half; a question may be about all."""
+"""A sentence that names a document is about what begins it: its other chunks get half. A question may be about all."""
 _WORDS = re.compile(r"[^\W_]+")
 _PARTS = re.compile(r"[^\W\d_]{3,}|\d{3,}")
 

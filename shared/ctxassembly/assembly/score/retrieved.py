@@ -1,4 +1,4 @@
-"""What the retriever makes of each chunk: the rank of the nearest hit, the steps to it, and the hits of its document."""
+"""What the retriever makes of each chunk: rank of the nearest hit, steps to it, and the hits of its document."""
 
 from __future__ import annotations
 
@@ -24,4 +24,5 @@ def retrieval_values(pool: Pool, weights: Weights) -> Floats:
     by_document = np.add.reduceat(np.where(distances == 0, 1 / (_SECOND + ranks), 0.0), pool.documents)
     document = np.repeat(by_document / (by_document.max() or 1.0), counts)
     neighbor = (distances > 0) * (weights.neighbor + weights.distance * (distances - 1))
-    return weights.document * document - weights.rank * np.log1p(ranks) - neighbor
+    values: Floats = weights.document * document - weights.rank * np.log1p(ranks) - neighbor
+    return values

@@ -17,7 +17,7 @@ class Weights(NamedTuple):
     document: float = 1.5
     """The number of good hits in the document."""
     chunk: float = 5.5
-    """The words of the query in the best chunk that has the sentence; this and the next three are relative to the best."""
+    """The words of the query in the chunk that has the sentence; this and the next three are relative to the best."""
     sentence: float = 0.75
     surroundings: float = 2.0
     """The words of the sentence and those next to it."""

@@ -20,6 +20,7 @@ from ctxassembly.wording.languages import stop_words
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools, Floats, Ints
+    from ctxassembly.text.scan import Keys
 
 SATURATION, LENGTH_SHARE = 1.2, 0.75
 """k1 and b of BM25 at their usual values."""
@@ -40,7 +41,7 @@ def word_values(
     `offered` are the sentences that may be chosen. The second is 1 for as much as the best sentence has, and 0 for up
     to half of that.
     """
-    starts, size, number = units.starts, len(units.starts), terms.count
+    starts, size, number = units.starts, len(units.starts), terms.size
     if not number:
         return np.zeros(size), np.zeros(size)
     offsets, found = find_terms(scan(text.text), terms)
@@ -72,14 +73,14 @@ def word_values(
     return values, _heading_shares(units, headings, sentence / (sentence.max(initial=0.0) or 1.0))
 
 
-def _bm25(counts: Floats, lengths: Ints, rarity: Floats) -> Floats:
+def _bm25(counts: Floats, lengths: Ints | Floats, rarity: Floats) -> Floats:
     """Return the score of each text; `counts` has a row for each and a column for each term."""
     norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * lengths / max(float(lengths.mean()), 1.0))
     scores: Floats = (counts * (SATURATION + 1) / (counts + norm[:, None])) @ rarity
     return scores
 
 
-def _rarities(having: Ints, size: int, terms: Terms, stops: Ints) -> Floats:
+def _rarities(having: Ints, size: int, terms: Terms, stops: Keys) -> Floats:
     """Return the weight of each term that `having` of `size` texts have; `stops` are the keys of function words."""
     rarity: Floats = np.where(having > 0, np.log1p((size - having + 0.5) / (having + 0.5)), 0.0)
     for place, (stem, _) in enumerate(terms.longs, len(terms.keys)):
@@ -89,7 +90,7 @@ def _rarities(having: Ints, size: int, terms: Terms, stops: Ints) -> Floats:
     return rarity
 
 
-def _stop_word_keys(query: str) -> Ints:
+def _stop_word_keys(query: str) -> Keys:
     """Return the keys of the function words of `query`, which are among its terms."""
     return query_terms(" ".join(sorted(stop_words(words(query))))).keys
 
@@ -103,7 +104,8 @@ def smooth(values: Floats, continues: Bools) -> Floats:
     before, after = np.append(0.0, values[:-1]), np.append(values[1:], 0.0)
     left = np.where(has_before, before, np.where(has_after, after, values))
     right = np.where(has_after, after, left)
-    return values / 2 + (left + right) / 4
+    smoothed: Floats = values / 2 + (left + right) / 4
+    return smoothed
 
 
 def _headings(text: Text, units: Units) -> Bools:

@@ -1,8 +1,8 @@
 """The limits are kept here: as many of the best units as fit, counted on the rendered text.
 
 "The k best units, closed" is a family of growing masks, so a bisection over k by estimated costs finds the number; the
-rendered text is counted exactly, and what it has corrects the estimate. A few tries come within two percent of the limit.
-Then smaller units than the next best one get the rest of the room.
+rendered text is counted exactly, and what it has corrects the estimate. A few tries come within two percent of the
+limit. Then smaller units than the next best one get the rest of the room.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def fit(
 ) -> Fitted | None:
     """Return as many of the best units in `order` as fit; None if not even the first one does.
 
-    `share_per_cost` is an estimate of the share of the limit that one unit of cost takes. With `may_skip`, smaller units
-    get the room in which the next best one doesn't fit; without it, whoever asks gives the beginning of that one the room.
+    `share_per_cost` is an estimate of the share of the limit that one unit of cost takes. With `may_skip`, smaller
+    units get the room in which the next best one doesn't fit; without it, they stay free for the beginning of that one.
     """
     size, low, high = len(costs.units.starts), 0, len(order)
     aim, kept = FIRST_AIM / share_per_cost, None
@@ -87,7 +87,7 @@ def fit(
         high, share_per_cost = high - 1, found.load.share / costs.of(everything)
         aim = AIM / share_per_cost
     for attempt in range(TRIES):
-        number = _most(costs, order, close, aim, low, high, SLACK if attempt else FIRST_SLACK)
+        number = _most(costs, order, close, aim, (low, high), SLACK if attempt else FIRST_SLACK)
         if number == low:
             break
         found = write(first_units(order, number, close, size))
@@ -121,8 +121,9 @@ def _first(costs: Costs, order: Ints, close: Close, write: Callable[[Bools], Fit
     return None
 
 
-def _most(costs: Costs, order: Ints, close: Close, aim: float, low: int, high: int, slack: float) -> int:
-    """Return the number above `low` and up to `high` of best units that cost `aim`, or less by a share of `slack`."""
+def _most(costs: Costs, order: Ints, close: Close, aim: float, between: tuple[int, int], slack: float) -> int:
+    """Return the number of best units, above the first of `between`, that cost `aim` or less by a share of `slack`."""
+    low, high = between
     size, before = len(costs.units.starts), np.cumsum(costs.units.costs[order[:high]])
     guess = int(np.searchsorted(before, aim * FIRST_AIM))
     while low < high:

@@ -1,4 +1,4 @@
-"""What a sentence needs to be understood: a row the head of its table, an item the stem of its list, a heading its text.
+"""What a sentence needs to be understood: a row the head of its table, an item the stem of its list, and so on.
 
 All of it is read off the form of lines, in any language, and each sentence needs at most one other.
 """

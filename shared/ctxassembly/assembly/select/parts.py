@@ -1,7 +1,7 @@
 """The parts of a context that are read one after the other: what answers the query best comes first.
 
-Whoever stops early is served best by the best first. So a long context has the best sentences, then the best chunk, then
-the next best chunks, then the rest, each with labels of its own.
+Whoever stops early is served best by the best first. So a long context has the best sentences, then the best chunk,
+then the next best chunks, then the rest, each with labels of its own.
 """
 
 from __future__ import annotations

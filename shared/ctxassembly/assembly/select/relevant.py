@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ctxassembly.assembly.units import Floats, Ints
 
 FIRST_DISTANCE = 2.0
-"""How much farther from the best the first text may be: cheap text may be less relevant. The factor falls evenly to 1 where
-the context is full."""
+"""How much farther from the best the first text may be: cheap text may be less relevant. The factor falls evenly to 1
+where the context is full."""
 MIN_REPEATED = 20
 """Characters of the shortest sentence that is read once only; shorter ones are answers, rows and headings."""
 SPARE = 1.5
@@ -42,7 +42,7 @@ def each_text_once(text: Text, units: Units, order: Ints, cost: float) -> tuple[
 
 
 def relevant_count(units: Units, order: Ints, tokens: Floats, minimum: float, max_tokens: int) -> int:
-    """Return how many of the best units, which have these `tokens`, are relevant enough for `max_tokens`; at least 1."""
+    """Return how many of the best units, of these `tokens`, are relevant enough for `max_tokens`; at least 1."""
     before = np.cumsum(tokens) - tokens
     factors = FIRST_DISTANCE - (FIRST_DISTANCE - 1) * np.minimum(before / max_tokens, 1.0)
     below = np.flatnonzero(units.relevance[order] < 1 - (1 - minimum) * factors)

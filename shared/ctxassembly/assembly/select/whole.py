@@ -22,9 +22,7 @@ AHEAD = 1e9
 """Added to the value of a hit that has to stay whole: it goes before all others."""
 
 
-def coarser(
-    text: Text, pool: Pool, units: Units, config: AssemblyConfig, query: str | None
-) -> Units:
+def coarser(text: Text, pool: Pool, units: Units, config: AssemblyConfig, query: str | None) -> Units:
     """Return the units that `config` asks for in the place of sentences; chunks that are marked stay whole."""
     granularity = config.effective_granularity(query)
     if config.compress != "none":
