@@ -16,7 +16,7 @@ from typing_extensions import Self, override
 from ctxassembly.assembly.arguments import settings_of, valid_config, with_neighbors
 from ctxassembly.assembly.call import System
 from ctxassembly.assembly.expansion.access import neighbor_warnings
-from ctxassembly.assembly.selection.supplement import SupplementInput, supplement_from_retrieval
+from ctxassembly.assembly.supplement import SupplementInput, supplement_from_retrieval
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
 from ctxassembly.config.hints import check_store, raises_config_errors
 from ctxassembly.context import Context

@@ -15,7 +15,7 @@ from langchain_core.runnables.config import ensure_config, patch_config
 from pydantic import ConfigDict, Field, InstanceOf, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
+from ctxassembly.assembly.supplement import SupplementInput, resolve_supplement
 from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context

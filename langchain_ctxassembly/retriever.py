@@ -15,7 +15,7 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
+from ctxassembly.assembly.supplement import SupplementInput, resolve_supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.context import Context

@@ -13,7 +13,7 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.indices.vector_store.retrievers import VectorIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from ctxassembly.assembly.selection.supplement import supplement_from_retrieval
+from ctxassembly.assembly.supplement import supplement_from_retrieval
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
 from ctxassembly.assembly.arguments import settings_of, with_neighbors
 from ctxassembly.assembly.expansion.access import neighbor_warnings
-from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
+from ctxassembly.assembly.supplement import SupplementInput, resolve_supplement
 from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import raises_config_errors

@@ -16,7 +16,7 @@ from langchain_core.runnables.config import ensure_config
 
 from ctxassembly.answering.cache import name_of
 from ctxassembly.answering.requests import Assemble, Search
-from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
+from ctxassembly.assembly.supplement import SupplementInput, resolve_supplement
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import is_filter

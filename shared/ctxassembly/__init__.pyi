@@ -1,5 +1,5 @@
 from ctxassembly import presets as presets
-from ctxassembly.assembly.selection.supplement import Supplement as Supplement
+from ctxassembly.assembly.supplement import Supplement as Supplement
 from ctxassembly.config.assembly import AssemblyConfig as AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig as RetrievalConfig
 from ctxassembly.context import Context as Context

@@ -16,7 +16,7 @@ from builders import count, split
 from ctxassembly import AssemblyConfig, Chunk, Hit, aassemble, assemble
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.selection import best_first
-from ctxassembly.assembly.selection.supplement import MAX_TOKENS
+from ctxassembly.assembly.supplement import MAX_TOKENS
 from strategies import Retrieval, arguments, assembled, effective, framed, retrievals, texts
 
 unhurried = settings(suppress_health_check=list(HealthCheck))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ctxassembly.assembly.call import System
-from ctxassembly.assembly.selection.supplement import Supplement
+from ctxassembly.assembly.supplement import Supplement
 from ctxassembly.config.answering import Mode
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.conversations.conversation import Conversation

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 from ctxassembly.answering.answer import AnswerRecorder
 from ctxassembly.answering.requests import AnswerCall, Exchange, FetchCited, Search, SearchAll, StoredChunks
 from ctxassembly.assembly.expansion.access import MetadataAccess
-from ctxassembly.assembly.selection.supplement import Supplement, supplement_from_retrieval
+from ctxassembly.assembly.supplement import Supplement, supplement_from_retrieval
 from ctxassembly.config.answering import Mode
 from ctxassembly.config.retrieval import Boost
 from ctxassembly.data.chunks import ChunkRef, Hit, Identity, separate_shared_ids

@@ -7,7 +7,7 @@ from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.assembly.expansion.fetch import StoreTraits
-from ctxassembly.assembly.selection.supplement import Supplement
+from ctxassembly.assembly.supplement import Supplement
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
 from ctxassembly.config.hints import hint_for, not_a_hit_error
 from ctxassembly.conversations.conversation import Conversation, given_conversation

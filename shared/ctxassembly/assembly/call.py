@@ -15,7 +15,7 @@ from ctxassembly.assembly.dedup.semantic import Vector, unit_vector
 from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.expansion.expand import expand_hits
 from ctxassembly.assembly.expansion.fetch import StoreTraits, fetch_policy
-from ctxassembly.assembly.selection.supplement import Supplement
+from ctxassembly.assembly.supplement import Supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import OUTSIDE_WINDOW, OVER_BUDGET, Candidate, Reason

@@ -43,7 +43,7 @@ def cite(page: Page, rendered: Rendered, shortened: Mapping[int, Shortened]) -> 
     Besides the blocks of the labels there may be one of a supplement, before them or after.
     """
     text, pool, numbers = page.text, page.pool, page.numbers.of(rendered.layout.labels)
-    supplement_first = bool(page.supplement.parts) and page.supplement.is_first
+    supplement_first = bool(page.supplement.text) and page.supplement.is_first
     blocks, passages, provenance = list[Block](), list[Passage](), list[Source]()
     labels = iter(zip(rendered.layout.labels, numbers, strict=True))
     offset = first = 0

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from ctxassembly.data.candidates import IRRELEVANT
 from ctxassembly.data.requests import CompressTexts, Request
 from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import describe_error, safe_repr
-from ctxassembly.text.scan import PAD, scan
+from ctxassembly.text.sentences import sentence_spans
 from ctxassembly.text.words import find_words, normalize_wording
 from ctxassembly.wording.sanitize import sanitize_text
 
@@ -41,7 +40,7 @@ Question: {query}
 
 Text:
 {text}"""
-NOTHING = "IRRELEVANT"
+IRRELEVANT_ANSWER = "IRRELEVANT"
 _EDGE_CHARACTERS = " .,;:!?…。！？\"'`*_#>-•[]"
 """Characters that may differ at the ends of a sentence: its stop, a bullet, quotation marks, the dots of a gap."""
 _LIST_NUMBER = re.compile(r"\A\W*\d{1,3}[.)] ")
@@ -76,27 +75,22 @@ def ask_model(
     if not query or not query.strip():
         notes.append("compress: a language model needs a query, extractive instead")
         return units, barred
-    count = max(1, min(MAX_TEXTS, page.max_tokens // SENTENCE_TOKENS))
-    best = np.argsort(-best_in_chunks(units, units.values), kind="stable")[:count].tolist()
+    best = np.argsort(-best_in_chunks(units, units.values), kind="stable")[:MAX_TEXTS].tolist()
     clean = sanitize_text if config.sanitize else str
-    texts = [pool.candidates[number].chunk.text for number in best]
-    prompts = tuple(PROMPT.format(query=query, text=clean(said), irrelevant=NOTHING) for said in texts)
-    try:
-        answers: Sequence[Any] = yield CompressTexts(prompts, TIMEOUT_SECONDS)
-    except Exception as error:  # noqa: BLE001 - used as each answer
-        answers = [error] * len(prompts)
+    texts = [clean(pool.candidates[number].chunk.text) for number in best]
+    answers = yield from request_extracts(texts, query, page.max_tokens)
     mask, reasons, by = units.barred.copy(), {**barred.reasons}, {**barred.by}
-    for number, answer in zip(best, answers, strict=True):
+    for number, answer in zip(best, answers, strict=False):
         name = f"compress: {safe_repr(pool.candidates[number].chunk.id, 80)}"
         own = np.arange(units.firsts[number], units.lasts[number])
         if isinstance(answer, Exception):
             if config.on_store_error == "raise":
                 raise StoreError(f"texts could not be compressed: {describe_error(answer)}") from answer
             notes.append(f"{name} has no answer ({describe_error(answer)}), extractive instead")
-        elif normalize_wording(answer).strip(_EDGE_CHARACTERS) == normalize_wording(NOTHING):
+        elif answer == IRRELEVANT_ANSWER:
             mask[own] = True
             reasons[number] = IRRELEVANT
-        elif chosen := _chosen(
+        elif chosen := chosen_sentences(
             [clean(text.text[units.starts[unit] : units.ends[unit]]) for unit in own.tolist()], answer
         ):
             mask[[unit for place, unit in enumerate(own.tolist()) if place not in chosen]] = True
@@ -107,7 +101,28 @@ def ask_model(
     return units._replace(barred=mask), Barred(reasons, by, barred.sent_as)
 
 
-def _chosen(sentences: Sequence[str], answer: str) -> set[int]:
+def request_extracts(
+    texts: Sequence[str], query: str, max_tokens: int
+) -> Generator[Request, Sequence[Any], list[str | Exception]]:
+    """Return a model's answers on the first of `texts`: as many as `max_tokens` have room for sentences.
+
+    An answer is `IRRELEVANT_ANSWER`, or what the model copied, or the error in its place.
+    """
+    prompted = texts[: max(1, min(MAX_TEXTS, max_tokens // SENTENCE_TOKENS))]
+    prompts = tuple(PROMPT.format(query=query, text=text, irrelevant=IRRELEVANT_ANSWER) for text in prompted)
+    try:
+        answers: Sequence[Any] = yield CompressTexts(prompts, TIMEOUT_SECONDS)
+    except Exception as error:  # noqa: BLE001 - used as each answer
+        return [error] * len(prompts)
+    is_nothing = [not isinstance(one, Exception) and _bare(one) == _bare(IRRELEVANT_ANSWER) for one in answers]
+    return [IRRELEVANT_ANSWER if nothing else one for nothing, one in zip(is_nothing, answers, strict=True)]
+
+
+def _bare(answer: str) -> str:
+    return normalize_wording(answer).strip(_EDGE_CHARACTERS)
+
+
+def chosen_sentences(sentences: Sequence[str], answer: str) -> set[int]:
     """Return the places of `sentences` that overlap `answer`; none if any part of it isn't in them."""
     source, starts = "", list[int]()
     for sentence in sentences:
@@ -129,9 +144,7 @@ def _chosen(sentences: Sequence[str], answer: str) -> set[int]:
         chosen.update(range(bisect_right(starts, at) - 1, bisect_left(starts, searched_to)))
         return True
 
-    padded = PAD + answer + PAD
-    edges = [*scan(padded).sentences.tolist(), len(padded)]
-    said = dict.fromkeys(padded[start:end].strip() for start, end in pairwise(edges))
+    said = dict.fromkeys(answer[start:end].strip() for start, end in sentence_spans(answer))
     # Lines without stops look like one sentence if lines between them were left out.
     is_found = all(mark(one) or ("\n" in one and all(map(mark, one.splitlines()))) for one in said)
     return chosen if is_found else set()

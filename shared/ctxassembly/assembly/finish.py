@@ -7,8 +7,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from ctxassembly.assembly.call import Call
-from ctxassembly.assembly.rendering.cite import CitedText
-from ctxassembly.assembly.rendering.text_blocks import Style, TextBlock, render_blocks
+from ctxassembly.assembly.cite_blocks import CitedText
+from ctxassembly.assembly.text_blocks import Style, TextBlock, render_blocks
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import (
     CONTAINED,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ctxassembly.assembly.adjacency.joints import find_join
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.rendering.join import find_join
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.text.scan import PAD
 

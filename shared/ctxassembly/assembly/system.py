@@ -16,7 +16,7 @@ from ctxassembly.assembly.arguments import (
 )
 from ctxassembly.assembly.call import Call, System, SystemFlow
 from ctxassembly.assembly.expansion.admit import admit_hits
-from ctxassembly.assembly.selection.supplement import as_supplement
+from ctxassembly.assembly.supplement import as_supplement
 from ctxassembly.config.hints import not_a_hit_error
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation, given_conversation

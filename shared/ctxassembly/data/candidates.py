@@ -119,13 +119,6 @@ class Match(NamedTuple):
     """True if the other text is a part of it, false if it is another version of it."""
 
 
-class Exclusion(NamedTuple):
-    """The reason why a candidate was left out, and the tokens that it would have added to the context."""
-
-    reason: Reason
-    tokens: int
-
-
 GAP = "[...]"
 """Marks missing text of the same document: between two pieces, and where the end of a text was cut."""
 
@@ -178,7 +171,7 @@ class RenderedPart(NamedTuple):
 class RenderedSupplement(NamedTuple):
     """The rendered block of a supplement, which may be empty, with notes."""
 
-    parts: tuple[RenderedPart, ...] = ()
+    text: str = ""
     notes: tuple[str, ...] = ()
     own_lines: tuple[str, ...] = ()
     """Its separator, if that is the caller's: no text of a document may begin a line with it."""
@@ -197,12 +190,3 @@ class CitationBlock(NamedTuple):
     """The best-ranked of its chunks. Hits rank before neighbors."""
     summary: str
     """The page summary above the text; empty if there is none."""
-
-
-class CandidateSpan(NamedTuple):
-    """The part of the text that a candidate has, from `start` to `end`, and the places of the units that it is in."""
-
-    candidate: Candidate
-    start: int
-    end: int
-    sentence_range: range

@@ -1,7 +1,7 @@
 from ctxassembly.assembly.call import Call as Call
 from ctxassembly.assembly.finish import to_context as to_context
-from ctxassembly.assembly.rendering.text_blocks import Style as Style
-from ctxassembly.assembly.rendering.text_blocks import TextBlock as TextBlock
+from ctxassembly.assembly.text_blocks import Style as Style
+from ctxassembly.assembly.text_blocks import TextBlock as TextBlock
 from ctxassembly.published.bookend import Bookend as Bookend
 from ctxassembly.published.bookend import ContextBudget as ContextBudget
 from ctxassembly.published.five_stage import FiveStage as FiveStage

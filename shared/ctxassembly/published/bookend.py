@@ -7,10 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Literal
 
 from ctxassembly.assembly.call import Call, SystemFlow
-from ctxassembly.assembly.rendering.text_blocks import Style, TextBlock
-from ctxassembly.assembly.selection.compress import extract_relevant
-from ctxassembly.assembly.selection.shorten import longest_prefix, truncate
-from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.assembly.text_blocks import Style, TextBlock
 from ctxassembly.data.candidates import BELOW_FLOOR, IRRELEVANT, SEMANTIC_DUPLICATE, Candidate
 from ctxassembly.data.requests import Request
 from ctxassembly.data.validation import Range, check_fields, config_class
@@ -25,6 +22,7 @@ from ctxassembly.published.common import (
     longest_fitting,
     writer,
 )
+from ctxassembly.published.excerpts import extract_relevant, longest_prefix, truncate
 
 Zone = Annotated[int, Range(0)]
 
@@ -156,7 +154,7 @@ class Bookend(Published):
         long = [hit for hit in hits if self.compress != "none" and not self._is_short(hit.text)]
         forms: dict[int, Candidate] = {}
         if long and self.compress == "llm":
-            found = yield from extract_relevant(long, self.token_limit, call.query, AssemblyConfig(), call.log.notes)
+            found = yield from extract_relevant(long, self.token_limit, call.query, call.log.notes)
             forms = found.forms
             for hit in (hit for hit in long if hit.key in found.irrelevant_keys):
                 call.drop(hit, IRRELEVANT)
@@ -173,7 +171,7 @@ class Bookend(Published):
 
     def _cut(self, hit: Candidate) -> Candidate:
         """Return the beginning of a text that has no sentence short enough."""
-        end = longest_prefix(hit.text, 0, lambda end: self._is_short(hit.text[:end]))
+        end = longest_prefix(hit.text, lambda end: self._is_short(hit.text[:end]))
         return truncate(hit, max(end, 1), "max_chunk_tokens")  # one character may have more tokens
 
     def _pack(self, hits: Sequence[Candidate]) -> list[Candidate]:

@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 from ctxassembly.assembly.call import Call, SystemFlow
 from ctxassembly.assembly.finish import to_context
-from ctxassembly.assembly.rendering.order import SortKeys, arrange
-from ctxassembly.assembly.rendering.text_blocks import Style, TextBlock, render_blocks
-from ctxassembly.assembly.selection.shorten import bisect_fitting, candidate_sentences, fit_excerpt
+from ctxassembly.assembly.render.order import SortKeys, arrange
+from ctxassembly.assembly.text_blocks import Style, TextBlock, render_blocks
 from ctxassembly.config.assembly import Order
 from ctxassembly.data.candidates import EXACT_DUPLICATE, Candidate, Reason
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import sanitize_score
 from ctxassembly.data.validation import check_fields
+from ctxassembly.published.excerpts import bisect_fitting, candidate_sentences, fit_excerpt
 from ctxassembly.text.words import TermQuery
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.wording.languages import LANGUAGES
@@ -84,7 +84,7 @@ def writer(
 
 def longest_fitting(items: Sequence[T], fits: Callable[[Sequence[T]], bool]) -> Sequence[T]:
     """Return the first `items` that fit together: as many as possible."""
-    return items[: bisect_fitting(range(1, len(items) + 1), lambda end: fits(items[:end]), guess=len(items))]
+    return items[: bisect_fitting(range(1, len(items) + 1), lambda end: fits(items[:end]))]
 
 
 def drop_copies(

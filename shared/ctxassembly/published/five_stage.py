@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from ctxassembly.assembly.call import Call, SystemFlow
-from ctxassembly.assembly.rendering.layout import page_summary
-from ctxassembly.assembly.rendering.text_blocks import Style, TextBlock, best_of
-from ctxassembly.assembly.selection.supplement import Supplement, best_similarity
+from ctxassembly.assembly.render.headers import page_summary
+from ctxassembly.assembly.supplement import Supplement, best_similarity
+from ctxassembly.assembly.text_blocks import Style, TextBlock, best_of
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
 from ctxassembly.data.candidates import CONTAINED, Candidate, TextPiece
 from ctxassembly.data.validation import Choice, NonBlank, Range, config_class
@@ -137,7 +137,7 @@ class FiveStage(Published):
             else:
                 passages.append([piece])
             before = chunk
-        summary = next(filter(None, (page_summary(chunk, SUMMARY_KEYS) for chunk in document)), "")
+        summary = next(filter(None, (page_summary(one.chunk, SUMMARY_KEYS) for one in document)), "")
         lines = (f"[{self.summary_label}: {style.safe_text(summary.strip(), at_line=False)}]",) if summary else ()
         return TextBlock(tuple(map(tuple, passages)), style.heading(best_of(document)), lines)
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from ctxassembly.assembly.call import Call, SystemFlow
-from ctxassembly.assembly.rendering.text_blocks import Style, TextBlock
-from ctxassembly.assembly.selection.shorten import truncate
+from ctxassembly.assembly.text_blocks import Style, TextBlock
 from ctxassembly.config.assembly import Order
 from ctxassembly.data.candidates import NEAR_DUPLICATE, TOO_SHORT, Candidate
 from ctxassembly.data.validation import Range, config_class, one_of
@@ -25,6 +24,7 @@ from ctxassembly.published.common import (
     number,
     writer,
 )
+from ctxassembly.published.excerpts import truncate
 from ctxassembly.text.words import words
 from ctxassembly.tokens.models import window_of
 from ctxassembly.tokens.tiktoken_files import load_encoding

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ctxassembly.assembly.call import Call, SystemFlow
-from ctxassembly.assembly.rendering.text_blocks import Style, TextBlock
+from ctxassembly.assembly.text_blocks import Style, TextBlock
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.validation import Range, config_class
 from ctxassembly.published.common import Published, writer

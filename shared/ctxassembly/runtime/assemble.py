@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from ctxassembly.assembly.arguments import AssemblyCall, Services, is_config, settings_of
 from ctxassembly.assembly.call import System
 from ctxassembly.assembly.expansion.fetch import StoreTraits
-from ctxassembly.assembly.flow import AssemblyFlow, assemble_flow
-from ctxassembly.assembly.selection.supplement import Supplement
+from ctxassembly.assembly.pipeline import AssemblyFlow, assemble_flow
+from ctxassembly.assembly.supplement import Supplement
 from ctxassembly.assembly.system import system_flow
 from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig

@@ -9,7 +9,7 @@ import pytest
 
 from builders import decision, hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, MetadataKeys, assemble, presets
-from ctxassembly.assembly.selection.supplement import Supplement
+from ctxassembly.assembly.supplement import Supplement
 from strategies import words
 
 QUERY = "Who sits at the front desk on friday afternoon?"
@@ -89,7 +89,7 @@ def test_the_better_one_of_two_goes_first():
 
 
 def test_a_supplement_gives_way_to_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ctxassembly.assembly.selection.supplement.MAX_TOKENS", 280)
+    monkeypatch.setattr("ctxassembly.assembly.supplement.MAX_TOKENS", 280)
     facts = Supplement("One fact is this. " * 60)
     config = AssemblyConfig(max_tokens=560)
     context = assemble(hits_of(roster(keep_whole=True)), config, query=QUERY, supplement=facts)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.rendering.order import SortKeys, arrange
+from ctxassembly.assembly.render.order import SortKeys, arrange
 from ctxassembly.assembly.select.parts import PARTS
 from ctxassembly.assembly.units import Units
 from ctxassembly.config.assembly import AssemblyConfig

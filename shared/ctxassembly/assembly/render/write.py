@@ -47,7 +47,7 @@ def write(page: Page, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) 
             pieces.append(text)
             places.append(place)
 
-    supplement = "".join([part.text for part in page.supplement.parts])
+    supplement = page.supplement.text
     if supplement and page.supplement.is_first:
         add(supplement)
         ends.append(1)

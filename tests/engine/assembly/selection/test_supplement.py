@@ -108,7 +108,7 @@ def test_alone_it_is_the_context():
     ],
 )
 def test_its_cap(rule: str, cap: int, options: dict[str, Any], written: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ctxassembly.assembly.selection.supplement.MAX_TOKENS", cap)
+    monkeypatch.setattr("ctxassembly.assembly.supplement.MAX_TOKENS", cap)
     context = supplemented(**options)
     assert context.supplement.partition("\n")[2] == written
     assert count(context.supplement) <= min(cap, options.get("max_tokens", 8_000) // 2)

@@ -5,20 +5,22 @@ They have no source among the documents, so the block has no label and no citati
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from ctxassembly.assembly.rendering.render import Renderer
-from ctxassembly.assembly.selection.shorten import bisect_fitting
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import Candidate, RenderedPart, RenderedSupplement
+from ctxassembly.data.candidates import GAP, Candidate, RenderedSupplement
 from ctxassembly.data.retrieval import FUSED_SCORE_KEY, SIMILARITY_KEY, Retrieved
 from ctxassembly.data.sanitize import sanitize_score
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN, TokenCounter
+from ctxassembly.wording.label_guards import build_guard, escape_replacements
+from ctxassembly.wording.languages import LANGUAGES
+from ctxassembly.wording.unicode import apply_replacements
 
 MAX_TOKENS = 1_000
 """A supplement takes at most these tokens, its separator included."""
@@ -112,33 +114,38 @@ def _truncate_to_cap(
     supplement: Supplement, divisor: int, config: AssemblyConfig, counter: TokenCounter
 ) -> RenderedSupplement:
     """Render the first sentences of `supplement` that fit in the cap and in the budget divided by `divisor`."""
-    own_lines = () if supplement.separator is None else (supplement.separator,)
-    renderer, text = Renderer(config, own_lines=own_lines), supplement.text
+    own_lines, text = () if supplement.separator is None else (supplement.separator,), supplement.text
+    separator = supplement.separator or LANGUAGES[config.language].supplement
+    name = config.format if isinstance(config.format, str) else "custom"
+    guard = build_guard(name, own_lines)
     cap = min(MAX_TOKENS, config.token_limit // divisor)
     max_chars = config.max_characters // divisor if config.max_characters else None
 
-    def parts(end: int) -> list[RenderedPart]:
-        return renderer.supplement(text[:end], is_cut=end < len(text))
+    def body(end: int) -> str:
+        said = text[:end]
+        return apply_replacements(said, escape_replacements(said, name, guard=guard, sanitize=config.sanitize)).strip()
 
     def rendered(end: int) -> str:
-        return "".join(part.text for part in parts(end))
+        return f"{separator}\n{body(end)}{f' {GAP}' if end < len(text) else ''}"
 
     def fits(end: int) -> bool:
         block = rendered(end)
-        return (max_chars is None or len(block) <= max_chars) and counter.count(block) <= cap
+        return (max_chars is None or len(block) <= max_chars) and counter.count_whole(block) <= cap
 
     end = len(text)
     if not fits(end):
         # Never inside a sentence: half a fact may say the opposite.
-        end = bisect_fitting(sentence_ends(text[: cap * MAX_CHARS_PER_TOKEN]), fits)
+        ends = sentence_ends(text[: cap * MAX_CHARS_PER_TOKEN])
+        at = bisect_left(ends, True, key=lambda place: not fits(place))
+        end = ends[at - 1] if at else 0
     limits = f"{cap:,} tokens" + (f" and {max_chars:,} characters" if max_chars else "")
     if not end:
         return RenderedSupplement(notes=(f"supplement: left out, no sentence of it fits in {limits}",))
-    if not any(part.text.strip() for part in parts(end)[1:]):
+    if not body(end):
         return RenderedSupplement(notes=("supplement: left out, sanitizing leaves nothing of it",))
     cut_note = ", its text cut" if end < len(text) else ""
-    note = f"supplement: included, {counter.count(rendered(end)):,} of at most {limits}{cut_note}"
-    return RenderedSupplement(tuple(parts(end)), (note,), own_lines, is_first=supplement.position == "before")
+    note = f"supplement: included, {counter.count_whole(rendered(end)):,} of at most {limits}{cut_note}"
+    return RenderedSupplement(rendered(end), (note,), own_lines, is_first=supplement.position == "before")
 
 
 def best_similarity(hits: Sequence[Candidate]) -> float | None:

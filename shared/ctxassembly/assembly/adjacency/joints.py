@@ -10,30 +10,12 @@ from __future__ import annotations
 
 from ctxassembly.assembly.adjacency.overlap import overlap_length
 from ctxassembly.assembly.adjacency.positions import chunk_section, claimed_overlap, overlap_by_offset
-from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Join
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 
 NEXT_LINE = Join(0, "\n")
 """The joint of two chunks between which a splitter stripped white space."""
-
-
-class Joins:
-    """The joints between pairs of chunks under one config, each searched once."""
-
-    def __init__(self, config: AssemblyConfig) -> None:
-        self._min_chars, self._max_chars = config.min_overlap_chars, config.max_overlap_chars
-        # By identity, which is fast; each entry holds its chunks, so that no identity is given out twice.
-        self._found: dict[tuple[int, int, bool], tuple[Chunk, Chunk, Join | None]] = {}
-
-    def __call__(self, first: Chunk, second: Chunk, is_adjacent: bool) -> Join | None:
-        """Return the joint at which `second` continues `first`; None if there is a gap between them."""
-        key = (id(first), id(second), is_adjacent)
-        if key not in self._found:
-            join = find_join(first, second, is_adjacent, self._min_chars, self._max_chars)
-            self._found[key] = first, second, join
-        return self._found[key][2]
 
 
 def find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, max_chars: int | None) -> Join | None:

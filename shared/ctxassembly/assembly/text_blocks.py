@@ -10,8 +10,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ctxassembly.assembly.rendering.cite import SNIPPET_CHARS, CitedText, cite
-from ctxassembly.assembly.rendering.render import PASSAGE_MARKER, split_parts
+from ctxassembly.assembly.cite_blocks import SNIPPET_CHARS, CitedText, cite
+from ctxassembly.assembly.render.write import RUN_SEPARATOR
 from ctxassembly.data.candidates import GAP, Candidate, CitationBlock, RenderedPart, TextPiece
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.trace import Shortened
@@ -120,7 +120,7 @@ class TextBlock:
     heading: Heading
     lines: tuple[str, ...] = ()
     """Lines between the header and the text, such as a summary, guarded by `Style.safe_text`."""
-    between: str = PASSAGE_MARKER
+    between: str = RUN_SEPARATOR
     """The text between two passages."""
 
     @classmethod
@@ -180,3 +180,21 @@ def render_blocks(
 
 def _citation_block(block: TextBlock) -> CitationBlock:
     return CitationBlock(block.passages, best_of(block.candidates), "")
+
+
+def split_parts(
+    text: str, replaced: Mapping[int, tuple[int, str]], candidate: Candidate | None = None, start: int = 0
+) -> list[RenderedPart]:
+    """Return `text`, at `start` in the candidate's text, as verbatim parts with the replacements between."""
+    parts: list[RenderedPart] = []
+    copied_to = 0
+    for at in sorted(replaced):
+        end, replacement = replaced[at]
+        if at > copied_to:
+            parts.append(RenderedPart(text[copied_to:at], candidate, start + copied_to, start + at))
+        if replacement:
+            parts.append(RenderedPart(replacement))
+        copied_to = end
+    if copied_to < len(text):
+        parts.append(RenderedPart(text[copied_to:], candidate, start + copied_to, start + len(text)))
+    return parts
