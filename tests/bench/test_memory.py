@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ctxassembly.tokens.counter import CACHE_BYTES, counter_for
-from scenario import ENCODING, Scenario, scenario
+from scenario import Scenario, scenario
 from speed.memory import KIB, allocated, memory_table
 from speed.variants import MEASURED, OURS, forget
 
@@ -83,26 +82,6 @@ def test_ever_new_texts_leave_nothing_but_counts(traced: Callable[[], int]) -> N
 
     before = run(range(2))
     assert run(range(2, 6)) - before <= 32 * KIB
-
-
-def test_remembered_counts_stay_bounded(traced: Callable[[], int]) -> None:
-    counter = counter_for(ENCODING)
-    pieces = CACHE_BYTES // 400
-
-    def count(numbers: range) -> int:
-        for number in numbers:
-            counter.count(f"Text {number:06}")
-            counter.measure(f"Some text {number:06}")
-        return traced()
-
-    counter.clear_caches()
-    empty = traced()
-    full = count(range(pieces))
-    assert full - empty >= 100 * pieces, "they are remembered"
-    assert full - empty <= 2 * CACHE_BYTES
-    assert count(range(pieces, 3 * pieces)) - empty <= 2 * CACHE_BYTES
-    counter.clear_caches()
-    assert traced() - empty <= (full - empty) / 10
 
 
 def test_caches_without_a_bound_hold_nothing_of_what_is_assembled() -> None:

@@ -120,7 +120,7 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
     config, query, call = settings
     text = join(pool, config)
     counter, conversation = counter_for(config.encoding), call.conversation
-    hit_tokens = counter.count_whole("\n\n".join([hit.chunk.text for hit in found.admitted.hits]))
+    hit_tokens = counter.count("\n\n".join([hit.chunk.text for hit in found.admitted.hits]))
     supplement = render_supplement(call.supplement, pool.candidates, query, config, counter)
     log.notes += supplement.notes
     sent = Sent()
@@ -133,7 +133,7 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
         make_headers(pool, config, sent),
         Guards(format_name(config), supplement.own_lines, config.sanitize),
         label_numbers(pool, config, conversation, labels.first),
-        counter.count_whole,
+        counter.count,
         config.limit_for(hit_tokens, query),
         hit_tokens,
         query,

@@ -130,7 +130,7 @@ def _truncate_to_cap(
 
     def fits(end: int) -> bool:
         block = rendered(end)
-        return (max_chars is None or len(block) <= max_chars) and counter.count_whole(block) <= cap
+        return (max_chars is None or len(block) <= max_chars) and counter.count(block) <= cap
 
     end = len(text)
     if not fits(end):
@@ -144,7 +144,7 @@ def _truncate_to_cap(
     if not body(end):
         return RenderedSupplement(notes=("supplement: left out, sanitizing leaves nothing of it",))
     cut_note = ", its text cut" if end < len(text) else ""
-    note = f"supplement: included, {counter.count_whole(rendered(end)):,} of at most {limits}{cut_note}"
+    note = f"supplement: included, {counter.count(rendered(end)):,} of at most {limits}{cut_note}"
     return RenderedSupplement(rendered(end), (note,), own_lines, is_first=supplement.position == "before")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -77,30 +78,15 @@ def within(ask: Callable[[int], Answer]) -> Fill:
 
 def cut(pieces: Sequence[Answer], arrange: Callable[[list[Answer]], list[Answer]] = list) -> Fill:
     """Whole pieces in their order until the next one wouldn't fit; `arrange` is what is done with those that do."""
-    counter = counter_for(ENCODING)
-    separator = counter.measure(SEPARATOR)
-
-    def tokens(some: Sequence[Answer]) -> int:
-        measured = [part for each in some for part in (separator, counter.measure(each.text))]
-        return counter.tokens(counter.chain(measured[1:]))
-
-    def in_order(budget: int) -> int:
-        """How many fit one after the other, without looking at the rest."""
-        text = counter.chain(())
-        for number, piece in enumerate(pieces):
-            between = (separator,) if number else ()
-            text = counter.chain((text, *between, counter.measure(piece.text)))
-            if counter.tokens(text) > budget:
-                return number
-        return len(pieces)
+    tokens = counter_for(ENCODING).count
 
     def fits(number: int, budget: int) -> bool:
-        return number <= len(pieces) and tokens(arrange(list(pieces[:number]))) <= budget
+        return tokens(SEPARATOR.join([piece.text for piece in arrange(list(pieces[:number]))])) <= budget
 
     def fill(budget: int) -> Answer:
-        number = in_order(budget)
+        number = bisect_left(range(1, len(pieces) + 1), True, key=lambda count: not fits(count, budget))
         # Arranged, the same pieces may have a token more or less where they touch.
-        while fits(number + 1, budget):
+        while number < len(pieces) and fits(number + 1, budget):
             number += 1
         while number and not fits(number, budget):
             number -= 1

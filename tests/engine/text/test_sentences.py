@@ -2,15 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 from hypothesis import given
 
-from builders import candidate_of
-from ctxassembly.assembly.selection.shorten import build_excerpts, candidate_sentences
-from ctxassembly.data.chunks import Chunk
 from ctxassembly.text.sentences import sentence_spans
-from ctxassembly.text.text_index import index_texts
 from stopwatch import grows_less
 from strategies import texts
 
@@ -19,10 +14,6 @@ THAI = "ห้ามดื่มน้ำและรับประทานอ
 
 SPOKEN = "and so we say " * 100
 FULL = "a line broken to a width goes on like this"
-
-
-def index_starts(text: str) -> list[int]:
-    return np.frombuffer(index_texts([text])[0].sentence_starts, dtype=np.uint32).tolist()
 
 
 def parts(text: str) -> list[str]:
@@ -180,18 +171,6 @@ HOSTILE = {
     "full lines": "word " * 12 + "\n",
     "full lines of a word": "a" * 50 + "\n",
 }
-
-
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_time_is_linear_on_hostile_text(kind: str):
-    """32 times the text takes some 32 times the time; a quadratic search would take 1,024 times."""
-
-    def splitting(length: int) -> Callable[[], object]:
-        text = HOSTILE[kind] * (length // len(HOSTILE[kind]) + 1)
-        whole = candidate_of(Chunk("a", "A", text[:length]), 0)
-        return lambda: build_excerpts(candidate_sentences(whole)[::2])
-
-    assert grows_less(splitting, 10_000, 320_000, 300)
 
 
 def test_time_is_linear_in_the_lines_of_one_sentence():

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from builders import count, encoding, hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
 from ctxassembly.tokens import counter as tokens
-from ctxassembly.tokens.counter import ADDITIVE_ENCODINGS, counter_for
+from ctxassembly.tokens.counter import FAST_ENCODINGS, counter_for
 from ctxassembly.tokens.tiktoken_files import MAX_CHARS, SAFE_CHARACTERS, _probes, faster_counter
 from strategies import FRAGMENTS
 
@@ -180,7 +180,7 @@ def with_toktok(name: str) -> Callable[[str], int]:
 
 
 @real
-@pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
+@pytest.mark.parametrize("name", FAST_ENCODINGS)
 def test_the_real_one_is_used(name: str):
     def by_tiktoken(text: str) -> int:
         return count(text, name)
@@ -189,7 +189,7 @@ def test_the_real_one_is_used(name: str):
 
 
 @real
-@pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
+@pytest.mark.parametrize("name", FAST_ENCODINGS)
 @given(st.lists(st.sampled_from(FRAGMENTS) | st.sampled_from(CLASSES) | st.text(max_size=6)).map("".join))
 def test_the_real_one_counts_what_tiktoken_counts(name: str, text: str):
     assert with_toktok(name)(text) == count(text, name)
@@ -197,7 +197,7 @@ def test_the_real_one_counts_what_tiktoken_counts(name: str, text: str):
 
 @real
 @pytest.mark.parametrize("kind", TEXTS)
-@pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
+@pytest.mark.parametrize("name", FAST_ENCODINGS)
 def test_the_real_one_counts_long_texts_as_tiktoken_does(name: str, kind: str):
     assert with_toktok(name)(TEXTS[kind]) == count(TEXTS[kind], name)
 
