@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.render.layout import Label
+from ctxassembly.assembly.render.labels import Label
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.render.write import OURS, RUN_SEPARATOR, Rendered
 from ctxassembly.data.candidates import TextPiece

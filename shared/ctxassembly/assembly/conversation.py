@@ -9,7 +9,7 @@ from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.outcome import Found
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.page import Page
-from ctxassembly.assembly.select.parts import PARTS
+from ctxassembly.assembly.units import PARTS
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation

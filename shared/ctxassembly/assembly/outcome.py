@@ -18,8 +18,9 @@ from ctxassembly.assembly.fates import (
     find_outcomes,
     shortened_chunks,
 )
-from ctxassembly.assembly.render.layout import Layout
+from ctxassembly.assembly.render.labels import Layout
 from ctxassembly.assembly.render.page import Page
+from ctxassembly.assembly.render.write import write
 from ctxassembly.assembly.select.select import Selection
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, Shortening
@@ -48,8 +49,8 @@ def make_context(
 ) -> Generator[Request, object, Context]:
     """Return the context of `selection`; None if there was nothing to select from."""
     config, pool, text, query = page.config, page.pool, page.text, page.query
-    rendered = page.write(Layout([], [])) if selection is None else selection.fitted.rendered
-    load = page.weigh(rendered) if selection is None else selection.fitted.load
+    rendered = write(page, Layout([], [])) if selection is None else selection.fitted.rendered
+    load = page.weigh(rendered.text) if selection is None else selection.fitted.load
     yield from log.begin("render", len(pool.candidates))
     reader = page.reader
     shortened: dict[int, Shortened] = {}

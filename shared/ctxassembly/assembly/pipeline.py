@@ -26,12 +26,13 @@ from ctxassembly.assembly.outcome import Found, make_context
 from ctxassembly.assembly.pool import Pool, make_pool
 from ctxassembly.assembly.render.guards import Guards
 from ctxassembly.assembly.render.headers import format_name, make_headers
+from ctxassembly.assembly.render.numbers import label_numbers
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.score.score import score_by_query, score_by_rank
 from ctxassembly.assembly.score.scorer import request_scores
 from ctxassembly.assembly.select.select import Selection, may_not_fit, select
 from ctxassembly.assembly.select.whole import coarser
-from ctxassembly.assembly.sent import Sent, bar_sent, find_sent, label_numbers
+from ctxassembly.assembly.sent import Sent, bar_sent, find_sent
 from ctxassembly.assembly.supplement import render_supplement
 from ctxassembly.assembly.units import Units, chunk_units, sentence_units
 from ctxassembly.config.assembly import AssemblyConfig

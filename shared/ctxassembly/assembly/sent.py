@@ -8,22 +8,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.join import Text
+from ctxassembly.assembly.merge import divide
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.render.numbers import Key, Numbers
-from ctxassembly.assembly.select.merge import divide
 from ctxassembly.assembly.units import Units
-from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.candidates import ALREADY_SENT, Candidate, Reason, Shortening
 from ctxassembly.data.chunks import Span
-from ctxassembly.wording.metadata_labels import MetadataReader
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools
@@ -83,41 +79,6 @@ def bar_sent(text: Text, units: Units, sent: Sent) -> tuple[Units, Barred]:
     reasons: dict[int, Reason] = {number: ALREADY_SENT for number in labels if is_all[number]}
     by: dict[int, Shortening] = {number: ALREADY_SENT for number in labels if not is_all[number]}
     return units._replace(barred=mask), Barred(reasons, by, labels)
-
-
-def label_numbers(pool: Pool, config: AssemblyConfig, conversation: Conversation | None, first: int) -> Numbers:
-    """Return the numbers of labels: with a `conversation` a document keeps its own, and new ones follow its last."""
-    by_chunk = config.cite == "chunk"
-    if conversation is None:
-        return Numbers(first, by_chunk=by_chunk)
-    known = {} if config.cite == "passage" or not config.enabled else _known_labels(pool, config, conversation)
-    step = 1 if conversation.labels else conversation.label_step
-    return Numbers(first, step, known, by_chunk)
-
-
-def _known_labels(pool: Pool, config: AssemblyConfig, conversation: Conversation) -> dict[Key, list[int]]:
-    """Return the labels that `conversation` has given to what is in `pool`, if the source has the same name in all."""
-    reader, edges = MetadataReader(config.keys, config.language), [*pool.documents, len(pool.candidates)]
-    documents: dict[str, int] = {}
-    sources: dict[str, set[str]] = defaultdict(set)
-    chunks: dict[tuple[str, str], int] = {}
-    for document, (start, end) in enumerate(pairwise(edges)):
-        for number in range(start, end):
-            chunk = pool.candidates[number].chunk
-            documents[chunk.document_id] = document
-            sources[chunk.document_id].add(reader.source(chunk))
-            chunks[chunk.document_id, chunk.id] = number
-    found: dict[Key, dict[int, None]] = defaultdict(dict)
-    for citation in conversation.citations:
-        name = citation.document_id
-        if sources.get(name) != {citation.source}:
-            continue
-        if config.cite == "document":
-            found[documents[name],][int(citation.label)] = None
-        for chunk_id in citation.chunk_ids if config.cite == "chunk" else ():
-            if (name, chunk_id) in chunks:
-                found[documents[name], chunks[name, chunk_id]][int(citation.label)] = None
-    return {key: [*labels] for key, labels in found.items()}
 
 
 def _sent_text(conversation: Conversation) -> Callable[[Candidate], tuple[list[Span], str]]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.intp]
 
+PARTS = 4
+"""Parts of a context that are read one after the other: the best sentences, the best chunk, the next best, the rest."""
 CHARACTERS_PER_TOKEN = 4.4
 """Of English prose, for chunks that are whole; all costs are scaled by a sample of the text."""
 
@@ -94,3 +96,9 @@ def best_in_chunks(units: Units, values: Floats) -> Floats:
     edges = np.stack([units.firsts, units.lasts], 1).ravel()
     best = np.maximum.reduceat(np.append(values, -np.inf), edges)[::2]
     return np.where(units.lasts > units.firsts, best, -np.inf)
+
+
+def best_first(units: Units) -> Ints:
+    """Return the numbers of the units that can be chosen, best first; of equal ones the first in the text."""
+    order = np.argsort(-units.values, kind="stable")
+    return order[: int(np.isfinite(units.values).sum())]

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.render.layout import Label
+from ctxassembly.assembly.render.labels import Label
 from ctxassembly.assembly.sent import Sent
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, HeaderDetail

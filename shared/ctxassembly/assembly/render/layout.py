@@ -10,39 +10,15 @@ import numpy as np
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
+from ctxassembly.assembly.render.labels import Label, Layout
 from ctxassembly.assembly.render.order import SortKeys, arrange
-from ctxassembly.assembly.select.parts import PARTS
-from ctxassembly.assembly.units import Units
+from ctxassembly.assembly.render.page import Page
+from ctxassembly.assembly.units import PARTS, Units
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.chunks import Span
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 if TYPE_CHECKING:
-    from ctxassembly.assembly.render.page import Page
     from ctxassembly.assembly.units import Bools, Ints
-
-
-class Label(NamedTuple):
-    """What is read under one label: runs of one document in reading order."""
-
-    part: int
-    document: int
-    best: int
-    """The number in the pool of its best chunk: hits before neighbors, then by rank."""
-    chunks: tuple[int, ...]
-    """All chunks that its runs are in, in reading order."""
-    runs: tuple[Span, ...]
-    """In the joined text."""
-    value: float
-    """Of its best unit."""
-
-
-class Layout(NamedTuple):
-    """The labels of a context, in order."""
-
-    labels: list[Label]
-    owns: list[int]
-    """From where on the text is owned by each chunk: a chunk that isn't read leaves its overlap to the next one."""
 
 
 def lay_out(page: Page, units: Units, mask: Bools) -> Layout:

@@ -10,17 +10,13 @@ from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.guards import Guards
 from ctxassembly.assembly.render.headers import Headers
-from ctxassembly.assembly.render.layout import Layout, lay_out
 from ctxassembly.assembly.render.numbers import Numbers
-from ctxassembly.assembly.render.write import Rendered, write
-from ctxassembly.assembly.units import Units
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import NO_SUPPLEMENT, HeaderDetail, RenderedSupplement
+from ctxassembly.data.candidates import NO_SUPPLEMENT, RenderedSupplement
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.sent import Sent
-    from ctxassembly.assembly.units import Bools
 
 
 class Load(NamedTuple):
@@ -58,16 +54,7 @@ class Page:
         """The reader of metadata for citations, which the model doesn't read."""
         return self.headers.citation_reader
 
-    def lay_out(self, units: Units, mask: Bools) -> Layout:
-        """Return the labels of the units in `mask`, in order."""
-        return lay_out(self, units, mask)
-
-    def write(self, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) -> Rendered:
-        """Return the text of the labels in `layout`."""
-        return write(self, layout, detail)
-
-    def weigh(self, rendered: Rendered) -> Load:
-        """Return the size of what was written."""
-        text = rendered.text
+    def weigh(self, text: str) -> Load:
+        """Return the size of a context."""
         tokens, characters = self.count(text), self.config.max_characters
         return Load(tokens, max(tokens / self.max_tokens, len(text) / characters if characters else 0.0))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxassembly.assembly.render.guards import Replacements
-from ctxassembly.assembly.render.layout import Layout
+from ctxassembly.assembly.render.labels import Layout
 from ctxassembly.data.candidates import GAP, HeaderDetail
 from ctxassembly.data.chunks import Span
 

@@ -14,8 +14,7 @@ from typing import Any
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.score.weights import WEIGHTS
-from ctxassembly.assembly.select.relevant import best_first
-from ctxassembly.assembly.units import Units
+from ctxassembly.assembly.units import Units, best_first
 from ctxassembly.data.requests import Request, ScoreTexts, TextScores
 from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import describe_error, pluralize

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ctxassembly.assembly.render.layout import Layout
+from ctxassembly.assembly.render.labels import Layout
+from ctxassembly.assembly.render.layout import lay_out
 from ctxassembly.assembly.render.page import Page
-from ctxassembly.assembly.render.write import Rendered
+from ctxassembly.assembly.render.write import Rendered, write
 from ctxassembly.assembly.select.fit import Fitted
 from ctxassembly.assembly.units import Units
 from ctxassembly.data.candidates import HeaderDetail
@@ -29,32 +30,35 @@ def cut_best(page: Page, units: Units, order: Ints) -> Fitted:
     """Return the best unit below less of a header, or as much of it as fits; nothing if not one character does."""
     mask = np.zeros(len(units.starts), bool)
     mask[order[:1]] = True
-    layout = page.lay_out(units, mask)
+    layout = lay_out(page, units, mask)
     for detail in (HeaderDetail.FULL, HeaderDetail.NO_SUMMARY, HeaderDetail.LABEL, HeaderDetail.NONE):
-        rendered = page.write(layout, detail)
-        if (load := page.weigh(rendered)).share <= 1:
+        rendered = write(page, layout, detail)
+        if (load := page.weigh(rendered.text)).share <= 1:
             return Fitted(mask, rendered, load)
     [label] = layout.labels
     start, end = label.runs[0]
 
-    def write(run: Span, detail: HeaderDetail) -> Rendered:
-        return page.write(layout._replace(labels=[label._replace(runs=(run,))]), detail)
+    def write_run(run: Span, detail: HeaderDetail) -> Rendered:
+        return write(page, layout._replace(labels=[label._replace(runs=(run,))]), detail)
 
     whole = page.text.text
     bare = start + len(whole[start:end]) - len(whole[start:end].lstrip())
     for detail in HeaderDetail:
-        if detail is not HeaderDetail.NONE and page.weigh(write((bare, bare + 1), detail)).share > HEADER_SHARE:
+        if (
+            detail is not HeaderDetail.NONE
+            and page.weigh(write_run((bare, bare + 1), detail).text).share > HEADER_SHARE
+        ):
             continue
 
         def fits(offset: int, detail: HeaderDetail = detail) -> Fitted | None:
-            rendered = write((start, offset), detail)
-            load = page.weigh(rendered)
+            rendered = write_run((start, offset), detail)
+            load = page.weigh(rendered.text)
             return Fitted(mask, rendered, load) if load.share <= 1 else None
 
         if found := _last_fitting(sentence_ends(whole, bare, end), fits) or _cut_anywhere(whole, (bare, end), fits):
             return found
     empty = Rendered([], [], [], Layout([], layout.owns))
-    return Fitted(np.zeros(len(mask), bool), empty, page.weigh(empty))
+    return Fitted(np.zeros(len(mask), bool), empty, page.weigh(empty.text))
 
 
 def sentence_ends(whole: str, start: int, end: int) -> list[int]:

@@ -98,7 +98,8 @@ def fit(
             high = number - 1
         if kept and (low == len(order) or ENOUGH <= share <= 1 or not may_skip):
             return kept
-        share_per_cost = share / costs.of(found.mask)
+        if share:  # white space has tokens only between words
+            share_per_cost = share / costs.of(found.mask)
         aim = AIM / share_per_cost
     if kept is None:
         return _first(costs, order, close, write)

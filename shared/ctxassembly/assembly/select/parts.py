@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ctxassembly.assembly.select.close import Close, first_units
-from ctxassembly.assembly.units import Units, best_in_chunks
+from ctxassembly.assembly.units import PARTS, Units, best_in_chunks
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Floats, Ints
 
-PARTS = 4
 SENTENCE_TOKENS, CHUNK_TOKENS = 125, 1_000
 """About how many tokens the best sentences have, and the best chunks."""
 MIN_BUDGET = 2_000

@@ -21,12 +21,6 @@ SPARE = 1.5
 """How much more than the budget the best units have that are looked through for repeated text."""
 
 
-def best_first(units: Units) -> Ints:
-    """Return the numbers of the units that can be chosen, best first; of equal ones the first in the text."""
-    order = np.argsort(-units.values, kind="stable")
-    return order[: int(np.isfinite(units.values).sum())]
-
-
 def each_text_once(text: Text, units: Units, order: Ints, cost: float) -> tuple[Ints, dict[int, int]]:
     """Return the best units, somewhat more than have this `cost`, each text once; and the better one of each copy."""
     count = int(np.searchsorted(np.cumsum(units.costs[order]), SPARE * cost)) + 1

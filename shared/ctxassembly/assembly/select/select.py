@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ctxassembly.assembly.render.layout import Label, Layout
+from ctxassembly.assembly.merge import divide
+from ctxassembly.assembly.render.labels import Label, Layout
+from ctxassembly.assembly.render.layout import lay_out
 from ctxassembly.assembly.render.page import Page
+from ctxassembly.assembly.render.write import write
 from ctxassembly.assembly.select.close import closing
 from ctxassembly.assembly.select.cut import cut_best, sentence_ends
 from ctxassembly.assembly.select.fit import Costs, Fitted, fit
-from ctxassembly.assembly.select.merge import divide
 from ctxassembly.assembly.select.needs import needed
-from ctxassembly.assembly.select.parts import PARTS, parts_of
-from ctxassembly.assembly.select.relevant import best_first, each_text_once, relevant_count
-from ctxassembly.assembly.units import Units
+from ctxassembly.assembly.select.parts import parts_of
+from ctxassembly.assembly.select.relevant import each_text_once, relevant_count
+from ctxassembly.assembly.units import PARTS, Units, best_first
 from ctxassembly.data.candidates import HeaderDetail
 from ctxassembly.text.scan import scan
 
@@ -58,23 +60,23 @@ def select(page: Page, units: Units) -> Selection:
     # What the conversation has is as relevant as it was: it isn't made up for by text that is less so.
     order = order[~units.barred[order]]
     if not len(order):
-        empty = page.write(Layout([], page.text.owns))
-        return Selection(Fitted(np.zeros(len(units.starts), bool), empty, page.weigh(empty)), units, order, {})
+        empty = write(page, Layout([], page.text.owns))
+        return Selection(Fitted(np.zeros(len(units.starts), bool), empty, page.weigh(empty.text)), units, order, {})
     are_sentences = units.leads is units.starts and page.is_by_query
     close = closing(units, needed(scan(page.text.text), units) if are_sentences else None)
     if page.is_by_query and config.order == "auto":
         units = units._replace(parts=parts_of(units, order, close, tokens, page.max_tokens))
     costs = Costs(units, PARTS * units.documents + units.parts, _header_costs(page) / tokens_per_cost)
 
-    def write(mask: Bools) -> Fitted:
-        rendered = page.write(page.lay_out(units, mask))
-        return Fitted(mask, rendered, page.weigh(rendered))
+    def written(mask: Bools) -> Fitted:
+        rendered = write(page, lay_out(page, units, mask))
+        return Fitted(mask, rendered, page.weigh(rendered.text))
 
     share_per_cost = tokens_per_cost / page.max_tokens
     if config.max_characters:
         characters = float(np.mean((units.ends - units.starts) / units.costs.clip(min=1.0)))
         share_per_cost = max(share_per_cost, characters / config.max_characters)
-    found = fit(costs, order, close, write, share_per_cost, may_skip=page.is_by_query or not config.may_shorten_hits)
+    found = fit(costs, order, close, written, share_per_cost, may_skip=page.is_by_query or not config.may_shorten_hits)
     if found is None:
         return Selection(cut_best(page, units, order), units, order, copies)
     if not page.is_by_query and config.may_shorten_hits:
@@ -101,8 +103,8 @@ def _with_beginning(page: Page, selection: Selection, tokens_per_cost: float) ->
         if offset < units.ends[number]:
             own, mask = divide(units, number, offset), np.insert(mask, number + 1, False)
             own_order = np.where(order > number, order + 1, order)
-        rendered = page.write(page.lay_out(own, mask))
-        load = page.weigh(rendered)
+        rendered = write(page, lay_out(page, own, mask))
+        load = page.weigh(rendered.text)
         return Selection(Fitted(mask, rendered, load), own, own_order, copies) if load.share <= 1 else None
 
     start, end = int(units.starts[number]), int(units.ends[number])

@@ -8,8 +8,8 @@ import numpy as np
 
 from ctxassembly.assembly.compress import chunk_by_chunk
 from ctxassembly.assembly.join import Text
+from ctxassembly.assembly.merge import merge
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.select.merge import merge
 from ctxassembly.assembly.units import Units, best_in_chunks, chunk_units
 from ctxassembly.config.assembly import AssemblyConfig, Granularity
 from ctxassembly.data.chunks import has_flag
