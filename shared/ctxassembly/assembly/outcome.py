@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.cite import cite
@@ -19,7 +19,7 @@ from ctxassembly.assembly.fates import (
     shortened_chunks,
 )
 from ctxassembly.assembly.render.labels import Layout
-from ctxassembly.assembly.render.page import Page
+from ctxassembly.assembly.render.page import Load, Page
 from ctxassembly.assembly.render.write import write
 from ctxassembly.assembly.select.select import Selection
 from ctxassembly.context import Context
@@ -29,7 +29,7 @@ from ctxassembly.data.late import LateTuple
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Shortened, Trace
 from ctxassembly.tracing.lineage import Lineage
-from ctxassembly.tracing.recorder import TraceRecorder
+from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
 from ctxassembly.tracing.retained_hits import retain_hits
 from ctxassembly.wording.formats import infer_format
 
@@ -51,7 +51,6 @@ def make_context(
     config, pool, text, query = page.config, page.pool, page.text, page.query
     rendered = write(page, Layout([], [])) if selection is None else selection.fitted.rendered
     load = page.weigh(rendered.text) if selection is None else selection.fitted.load
-    yield from log.begin("render", len(pool.candidates))
     reader = page.reader
     shortened: dict[int, Shortened] = {}
     everything, empty = (*found.admitted.candidates, *found.neighbors), found.admitted.empty
@@ -68,11 +67,13 @@ def make_context(
         decided = partial(decide, known, outcomes, everything, copies, asked, reader)
         decisions = LateTuple(lambda: (*decided(), *(decide_empty(candidate, reader) for candidate in empty)))
     labels = rendered.layout.labels
+    included = [pool.candidates[number] for number in sorted({at for label in labels for at in label.chunks})]
+    if selection is not None:
+        yield from log.end(len(included), lambda: _figures(page, load, outcomes, len(shortened)))
+    yield from log.begin("render", len(included))
     cited = cite(page, rendered, shortened)
-    included = [pool.candidates[number] for label in labels for number in label.chunks]
-    yield from log.end(
-        len({*included}), lambda: {"labels": len(labels), "tokens": load.tokens, "characters": len(cited.text)}
-    )
+    figures = {"labels": len(labels), "tokens": load.tokens, "characters": len(cited.text)}
+    yield from log.end(len(included), lambda: figures)
     outside = {pool.candidates[at].key for at, one in enumerate(outcomes) if one.reason == OUTSIDE_WINDOW}
     chunks = [copies[one.key][0].key if one.key in copies else one.key for one in everything]
     dropped = {
@@ -112,6 +113,16 @@ def make_context(
         encoding=str(config.encoding) if isinstance(config.encoding, str) else config.encoding,
         sanitized=config.sanitize,
     )
+
+
+def _figures(page: Page, load: Load, outcomes: Sequence[Outcomes], shortened_count: int) -> dict[str, Any]:
+    """Return the figures of the selection for whoever observes its stage."""
+    return {
+        **count_by_reason(one.reason for one in outcomes if one.outcome == "dropped"),
+        **({"shortened": shortened_count} if shortened_count else {}),
+        "tokens": load.tokens,
+        "max_tokens": page.max_tokens,
+    }
 
 
 def _shortened_by(page: Page) -> Shortening:

@@ -91,7 +91,6 @@ def _select(
     if config.compress == "llm" and may_not_fit(page):
         units, barred = yield from ask_model(page, units, barred, log.notes)
     selection = select(page, units)
-    yield from log.end(len(pool.candidates))
     return selection, barred
 
 
