@@ -103,9 +103,16 @@ def fit(
         aim = AIM / share_per_cost
     if kept is None:
         return _first(costs, order, close, write)
-    for grace in (-GRACE, GRACE) if may_skip else ():
+    return _with_smaller(costs, kept, order[low:][:MAX_TAIL], write, share_per_cost) if may_skip else kept
+
+
+def _with_smaller(
+    costs: Costs, kept: Fitted, order: Ints, write: Callable[[Bools], Fitted], share_per_cost: float
+) -> Fitted:
+    """Return `kept` with those of the next best units in `order` that are small enough for the rest of the room."""
+    for grace in (-GRACE, GRACE):
         room = (1 - kept.load.share) / share_per_cost + grace
-        if tail := _smaller(costs, kept.mask, order[low:][:MAX_TAIL], room):
+        if tail := _smaller(costs, kept.mask, order, room):
             mask = kept.mask.copy()
             mask[tail] = True
             found = write(mask)
