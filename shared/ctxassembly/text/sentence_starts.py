@@ -87,12 +87,11 @@ def _begins(lines: Ints, kinds: Bytes, plain: Codes) -> Bools:
     ends = np.append(lines[1:], len(kinds)) - 1  # the break before the next line; blank lines count with the line
     ends = last_characters(ends, kinds)
     lengths = ends - lines + 1
-    is_letter = ((kinds & LETTER) > 0) & ~((plain >= _DIGITS[0]) & (plain <= _DIGITS[1]))
-    letters = np.append(0, np.cumsum(is_letter))
-    is_cell = (letters[ends + 1] == letters[lines]) & (lengths <= MAX_CELL)
-    # A rule below the head of a table has neither letters nor digits, however long it is.
-    words = np.append(0, np.cumsum((kinds & LETTER) > 0))
-    goes_on = is_cell | (words[ends + 1] == words[lines])
+    letters = np.flatnonzero(((kinds & LETTER) > 0) & ~((plain >= _DIGITS[0]) & (plain <= _DIGITS[1])))
+    goes_on = np.searchsorted(letters, ends, "right") == np.searchsorted(letters, lines)
+    # A long line of digits is a row itself, but for a rule below the head of a table, which has no digit either.
+    for number in np.flatnonzero(goes_on & (lengths > MAX_CELL)).tolist():
+        goes_on[number] = not (kinds[lines[number] : ends[number] + 1] & LETTER).any()
     goes_on[1:] |= _is_wrapped(lines, ends, lengths, kinds, plain)
     goes_on[:1] = False
     begins: Bools = ~goes_on

@@ -96,7 +96,7 @@ def fit(
             kept, low = found, number
         else:
             high = number - 1
-        if kept and (low == len(order) or ENOUGH <= share <= 1 or not may_skip):
+        if kept and (low == len(order) or ENOUGH <= share <= 1 or (attempt and not may_skip)):
             return kept
         if share:  # white space has tokens only between words
             share_per_cost = share / costs.of(found.mask)

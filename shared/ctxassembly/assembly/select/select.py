@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SAMPLES, SAMPLE_CHARS = 5, 120
 """The best units, and the characters of each, by which tokens per cost are estimated before anything is rendered."""
-ALMOST, TRIES = 1.1, 4
+ALMOST, TRIES = 1.05, 3
 """Of the estimated room, how much a beginning may have, and how many beginnings are tried."""
 MIN_CHARACTERS = 2
 """Characters of a token in the densest text of words."""
@@ -112,7 +112,7 @@ def _with_beginning(page: Page, selection: Selection, tokens_per_cost: float) ->
     room_characters = room * (end - start) / float(units.costs[number])
     if end - start <= ALMOST * room_characters and (whole := fits(end)) is not None:
         return _with_beginning(page, whole, tokens_per_cost)
-    ends = [place for place in sentence_ends(page.text.text, start, end) if place <= start + ALMOST * room_characters]
+    ends = [place for place in sentence_ends(page.text.text, start, end) if place <= start + room_characters]
     return next(filter(None, map(fits, reversed(ends[-TRIES:]))), selection)
 
 
