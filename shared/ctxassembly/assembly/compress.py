@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.text.sentences import sentence_spans
 from ctxassembly.text.words import find_words, normalize_wording
 from ctxassembly.wording.sanitize import sanitize_text
+
+if TYPE_CHECKING:
+    from ctxassembly.assembly.units import Floats
 
 MAX_TEXTS = 16
 """The most texts that a model reads for one context, to limit the wait."""
@@ -47,19 +50,18 @@ _LIST_NUMBER = re.compile(r"\A\W*\d{1,3}[.)] ")
 """The number of an item: models number lists."""
 
 
-def chunk_by_chunk(units: Units) -> Units:
-    """Return `units` with values by which the best chunk's sentences come first, then those of the next best ones.
+def chunk_by_chunk(units: Units, best: Floats) -> Units:
+    """Return `units` with values by which the sentences of the best chunk come first, by `best`, then the next one's.
 
     So chunks are read whole as long as they fit, and the last one is reduced to its best sentences.
     """
-    best = best_in_chunks(units, units.values)
     values = np.full(len(units.values), -np.inf)
     finite = units.values[np.isfinite(units.values)]
     spread = 1.0 + (float(np.ptp(finite)) if len(finite) else 0.0)
     for place, number in enumerate(np.argsort(-best, kind="stable").tolist()):
         own = np.arange(units.firsts[number], units.lasts[number])
         own = own[np.isneginf(values[own]) & np.isfinite(units.values[own])]
-        values[own] = (units.values[own] - best[number]) / (2 * spread) - place
+        values[own] = (units.values[own] - units.values[own].max(initial=0.0)) / (2 * spread) - place
     return units._replace(values=values)
 
 

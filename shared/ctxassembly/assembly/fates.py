@@ -143,14 +143,21 @@ def _outcome(known: Known, number: int, is_offered: bool) -> Outcomes:
         return Outcomes("compressed" if by in COMPRESSIONS else "cut", by, other, stripped)
     if (reason := barred.reasons.get(number)) is not None:
         return Outcomes("dropped", reason)
-    if fate.is_whole and number and known.fates[number - 1].characters:
-        return Outcomes("contained", CONTAINED, pool.candidates[number - 1].chunk.id, size)
+    if fate.is_whole and (container := _container(known, number)) is not None:
+        return Outcomes("contained", CONTAINED, container, size)
     if fate.because_of is not None:
         return Outcomes("contained", REPEATED, other, size)
     if candidate.distance > known.window:
         return Outcomes("dropped", OUTSIDE_WINDOW)
     reason = OVER_BUDGET if is_offered else BELOW_CUTOFF
     return Outcomes("dropped", reason, None, 0, max(round(size / known.chars_per_token), 1))
+
+
+def _container(known: Known, number: int) -> str | None:
+    """Return the id of the chunk that owns the text of the one at `number`, which owns none of it."""
+    begins = (at for at in range(number - 1, -1, -1) if known.text.owns[at] <= known.text.begins[number])
+    at = next(begins, -1)
+    return known.pool.candidates[at].chunk.id if at >= 0 and known.fates[at].characters else None
 
 
 def decide(

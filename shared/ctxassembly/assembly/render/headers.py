@@ -46,10 +46,11 @@ class Headers:
         """The record of the format; None for a function of the caller."""
         return FORMATS.get(self.config.format) if isinstance(self.config.format, str) else None
 
-    def lines(self, number: int, label: Label, detail: HeaderDetail, *, is_first: bool) -> tuple[str, str]:
+    def lines(self, number: int, label: Label, detail: HeaderDetail, said: str | None = None) -> tuple[str, str]:
         """Return what is before and after the text of `label`, line breaks included.
 
-        `is_first` is true for the first label of its document, which has the page summary.
+        The first label of its document has the page summary, unless `said` has it: the text that the label begins with,
+        and None for other labels.
         """
         header, footer = self._header(number, label, detail)
         lines = [header] if header else []
@@ -58,7 +59,8 @@ class Headers:
                 lines += self._values(self.pool.candidates[label.best].chunk)
             if self.sent_labels:
                 lines += self._continued(label)
-            if is_first and (summary := self.summaries.get(label.document)):
+            summary = None if said is None else self.summaries.get(label.document)
+            if summary and summary not in one_line(said or ""):
                 lines.append(LANGUAGES[self.config.language].summary.format(summary))
         return "".join([line + "\n" for line in lines]), "\n" + footer if footer else ""
 

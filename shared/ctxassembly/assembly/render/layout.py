@@ -15,7 +15,7 @@ from ctxassembly.assembly.render.order import SortKeys, arrange
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.units import PARTS, Units
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.wording.metadata_labels import MetadataReader
+from ctxassembly.data.chunks import Chunk
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools, Ints
@@ -119,12 +119,7 @@ def _is_same_label(before: _Run, run: _Run, config: AssemblyConfig) -> bool:
 
 def _best(pool: Pool, label: Label) -> int:
     """Return the number of the best chunk of `label`."""
-
-    def key(number: int) -> tuple[bool, int, int]:
-        candidate = pool.candidates[number]
-        return candidate.distance > 0, candidate.rank, candidate.distance
-
-    return min(label.chunks, key=key)
+    return min(label.chunks, key=lambda number: _rank(pool, label._replace(best=number)))
 
 
 def _in_order(page: Page, labels: list[Label]) -> list[Label]:
@@ -135,27 +130,36 @@ def _in_order(page: Page, labels: list[Label]) -> list[Label]:
     order, is_whole = config.order, config.cite == "document"
     ranks: dict[int, tuple[float, ...]] = {}
     for label in labels:
-        best = pool.candidates[label.best]
         # Text of one document stays together: its best rank, or its best value, counts for all of it.
-        rank = (best.rank, best.distance) if not by_value or order != "auto" else (-label.value,)
+        rank = (-label.value,) if by_value and order == "auto" else _rank(pool, label)
         ranks[label.document] = min(ranks.get(label.document, rank), rank)
-    reader = MetadataReader(config.keys, config.language)
-    needs_names = order == "document_order"
+    named = _sources_and_pages(page, labels) if order == "document_order" else {}
 
     def sort_keys(label: Label) -> SortKeys:
-        best = pool.candidates[label.best]
-        first = pool.candidates[label.chunks[0]]
         if order == "auto" and by_value:
             is_together = is_whole or label.part == PARTS - 1
-            relevance: tuple[float, ...] = (label.part, *(ranks[label.document] if is_together else (-label.value,)))
-        elif order in ("auto", "documents") or is_whole:
-            relevance = ranks[label.document]
+            relevance = (label.part, *(ranks[label.document] if is_together else (-label.value,)))
         else:
-            relevance = best.rank, best.distance
-        document_id = first.chunk.document_id
-        if not needs_names:
-            return SortKeys(relevance, document_id, label.runs[0][0])
-        page = next(iter(reader.pages([pool.candidates[number].chunk for number in label.chunks])), None)
-        return SortKeys(relevance, document_id, label.runs[0][0], reader.source(best.chunk), page)
+            is_together = order in ("auto", "documents") or is_whole
+            relevance = ranks[label.document] if is_together else _rank(pool, label)
+        document_id = pool.candidates[label.chunks[0]].chunk.document_id
+        return SortKeys(relevance, document_id, label.runs[0][0], *named.get(label.document, ()))
 
     return arrange(labels, "documents" if order == "auto" else order, sort_keys)
+
+
+def _rank(pool: Pool, label: Label) -> tuple[float, ...]:
+    """Return the rank of the best chunk of `label`; hits come before neighbors."""
+    best = pool.candidates[label.best]
+    return best.distance > 0, best.rank, best.distance
+
+
+def _sources_and_pages(page: Page, labels: list[Label]) -> dict[int, tuple[str, int | str | None]]:
+    """Return the source and the first page of each document."""
+    chunks: dict[int, list[Chunk]] = {}
+    for label in labels:
+        chunks.setdefault(label.document, []).extend(page.pool.candidates[at].chunk for at in label.chunks)
+    return {
+        document: (page.reader.source(own[0]), next(iter(page.reader.pages(own)), None))
+        for document, own in chunks.items()
+    }

@@ -55,7 +55,8 @@ def write(page: Page, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) 
     replaced = page.guards.replaced(whole, [run for label in layout.labels for run in label.runs])
     for number, label in zip(page.numbers.of(layout.labels), layout.labels, strict=True):
         add(BLOCK_SEPARATOR if pieces else "")
-        header, footer = page.headers.lines(number, label, detail, is_first=label.document not in documents)
+        said = None if label.document in documents else whole[label.runs[0][0] : label.runs[0][1]]
+        header, footer = page.headers.lines(number, label, detail, said)
         documents.add(label.document)
         add(header)
         for place, run in enumerate(label.runs):

@@ -23,7 +23,7 @@ from ctxassembly.text.titles import comparable, find_titles, read_title
 from ctxassembly.wording.languages import stop_words
 
 if TYPE_CHECKING:
-    from ctxassembly.assembly.units import Floats
+    from ctxassembly.assembly.units import Bools, Floats
 
 MAX_BEST = 8
 """The best sentences, whose mentions count: with 4 or 16 the context has as much of the evidence."""
@@ -59,8 +59,13 @@ def name_values(pool: Pool, query: str, keys: MetadataKeys) -> Floats:
     return fits / (fits.max() if fits.max() > 0 else 1.0)
 
 
-def title_values(text: Text, pool: Pool, units: Units, values: Floats, query: str, keys: MetadataKeys) -> Floats | None:
-    """Return for each sentence 1 if its document is named, less beyond its first chunk; None if no document is."""
+def title_values(
+    text: Text, pool: Pool, units: Units, values: Floats, query: str, keys: MetadataKeys
+) -> tuple[Floats, Bools] | None:
+    """Return for each sentence 1 if its document is named, less beyond its first chunk; None if no document is.
+
+    The second is whether it is in the first chunk of a document that another one's sentence names.
+    """
     chunks = [pool.candidates[first].chunk for first in pool.documents]
     titles = {number: title for number, chunk in enumerate(chunks) if (title := read_title(chunk, keys)).words}
     if len(chunks) < 2 or not titles:
@@ -81,9 +86,10 @@ def title_values(text: Text, pool: Pool, units: Units, values: Floats, query: st
         }
     if not named:
         return None
-    bonus = np.zeros(len(values))
+    bonus, is_linked = np.zeros(len(values)), np.zeros(len(values), bool)
     for number, share in named.items():
         bonus[units.documents == number] = share
         first = pool.documents[number]
-        bonus[units.firsts[first] : units.lasts[first]] = 1.0
-    return bonus
+        own = slice(units.firsts[first], units.lasts[first])
+        bonus[own], is_linked[own] = 1.0, share < 1
+    return bonus, is_linked

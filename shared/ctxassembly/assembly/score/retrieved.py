@@ -23,6 +23,8 @@ def retrieval_values(pool: Pool, weights: Weights) -> Floats:
     counts = np.diff(pool.documents, append=len(ranks))
     by_document = np.add.reduceat(np.where(distances == 0, 1 / (_SECOND + ranks), 0.0), pool.documents)
     document = np.repeat(by_document / (by_document.max() or 1.0), counts)
-    neighbor = (distances > 0) * (weights.neighbor + weights.distance * (distances - 1))
+    # A document without a hit is here because one names it: its beginning is no neighbor.
+    is_neighbor = (distances > 0) & (document > 0)
+    neighbor = is_neighbor * (weights.neighbor + weights.distance * (distances - 1))
     values: Floats = weights.document * document - weights.rank * np.log1p(ranks) - neighbor
     return values

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ctxassembly.assembly.join import Text
@@ -16,10 +18,16 @@ from ctxassembly.assembly.units import Units, best_of_chunks
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.text.terms import query_terms
 
+if TYPE_CHECKING:
+    from ctxassembly.assembly.units import Floats
+
 FAR = 1e6
 """By rank alone all hits come before all neighbors, and those before the neighbors a step farther away."""
 
 
+LINKED_RELEVANCE = 0.2
+"""The least relevance of the beginning of a document that one of the best sentences names: it may have no word of the
+query, and still the answer."""
 HEADING_SHARE = 0.5
 """How much nearer to the best sentence a section comes if its heading has the words of the query. Of sections of
 documentation in Markdown the context has .03 to .05 more at 1,000 tokens, and as much in large ones."""
@@ -36,14 +44,22 @@ def score_by_query(text: Text, pool: Pool, units: Units, query: str, keys: Metad
     values = even_out(values, text, units)
     best = values.max(initial=-np.inf)
     values += HEADING_SHARE * headings * np.where(offered, best - values, 0.0)
-    if (titles := title_values(text, pool, units, values, query, keys)) is not None:
+    relevance = 1 - (best - values) / WEIGHTS.lexical
+    if (named := title_values(text, pool, units, values, query, keys)) is not None:
+        titles, is_linked = named
         values = np.minimum(values + WEIGHTS.title * titles, best)
-    return units._replace(values=values, relevance=1 - (best - values) / WEIGHTS.lexical)
+        relevance = 1 - (best - values) / WEIGHTS.lexical
+        relevance[is_linked] = relevance[is_linked].clip(min=LINKED_RELEVANCE)
+    return units._replace(values=values, relevance=relevance)
 
 
 def score_by_rank(pool: Pool, units: Units) -> Units:
     """Return `units` with values by rank, hits first, then their neighbors by distance."""
-    ranks = np.array([-one.rank - FAR * one.distance for one in pool.candidates], float)
-    values = best_of_chunks(units, ranks, -np.inf)
+    values = best_of_chunks(units, rank_values(pool), -np.inf)
     values[units.ends <= units.starts] = -np.inf
     return units._replace(values=values)
+
+
+def rank_values(pool: Pool) -> Floats:
+    """Return the value of each chunk by rank."""
+    return np.array([-one.rank - FAR * one.distance for one in pool.candidates], float)

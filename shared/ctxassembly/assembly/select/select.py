@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 SAMPLES, SAMPLE_CHARS = 5, 120
 """The best units, and the characters of each, by which tokens per cost are estimated before anything is rendered."""
-ALMOST, TRIES = 1.05, 3
-"""Of the estimated room, how much a beginning may have, and how many beginnings are tried."""
+ALMOST, TRIES, MAX_TRIED = 1.05, 3, 8
+"""Of the estimated room, how much a unit may have to be tried whole; the beginnings that are tried, and the units."""
 MIN_CHARACTERS = 2
 """Characters of a token in the densest text of words."""
 LABEL_TOKENS, CHARACTERS_PER_TOKEN = 4, 4
@@ -54,7 +55,8 @@ def select(page: Page, units: Units) -> Selection:
     tokens_per_cost = _tokens_per_cost(page, units, order)
     tokens, copies = units.costs * tokens_per_cost, dict[int, int]()
     if config.dedup_sentences and config.dedup != "none" and config.enabled:
-        order, copies = each_text_once(page.text, units, order, page.max_tokens / tokens_per_cost)
+        room = page.max_tokens / tokens_per_cost if units.leads is units.starts else math.inf
+        order, copies = each_text_once(page.text, units, order, room)
     if page.is_by_query and not config.fill:
         order = order[: relevant_count(units, order, tokens[order], config.min_relevance, page.max_tokens)]
     # What the conversation has is as relevant as it was: it isn't made up for by text that is less so.
@@ -80,7 +82,7 @@ def select(page: Page, units: Units) -> Selection:
     if found is None:
         return Selection(cut_best(page, units, order), units, order, copies)
     if not page.is_by_query and config.may_shorten_hits:
-        return _with_beginning(page, Selection(found, units, order, copies), tokens_per_cost)
+        return _with_beginnings(page, Selection(found, units, order, copies), tokens_per_cost)
     return Selection(found, units, order, copies)
 
 
@@ -89,31 +91,35 @@ def may_not_fit(page: Page) -> bool:
     return len(page.text.text) > MIN_CHARACTERS * page.max_tokens
 
 
-def _with_beginning(page: Page, selection: Selection, tokens_per_cost: float) -> Selection:
-    """Return `selection` with the beginning of the next best unit, if some sentences of it fit."""
+def _with_beginnings(page: Page, selection: Selection, tokens_per_cost: float) -> Selection:
+    """Return `selection` with the next best unit that fits whole or of which some sentences fit, and so on."""
+    left = selection.offered[~selection.fitted.mask[selection.offered]][:MAX_TRIED]
+    for number in left.tolist():
+        fitted, units = selection.fitted, selection.units
+        start, end = int(units.starts[number]), int(units.ends[number])
+        room = (1 - fitted.load.share) * page.max_tokens / tokens_per_cost  # in units of cost
+        room_characters = room * (end - start) / max(float(units.costs[number]), 1.0)
+        if end - start <= ALMOST * room_characters and (whole := _with_part(page, selection, number, end)) is not None:
+            selection = whole
+            continue
+        ends = [place for place in sentence_ends(page.text.text, start, end) if place <= start + room_characters]
+        parts = (_with_part(page, selection, number, place) for place in reversed(ends[-TRIES:]))
+        if (part := next(filter(None, parts), None)) is not None:
+            return part
+    return selection
+
+
+def _with_part(page: Page, selection: Selection, number: int, offset: int) -> Selection | None:
+    """Return `selection` with the unit at `number` up to `offset`, if that fits."""
     fitted, units, order, copies = selection
-    left = order[~fitted.mask[order]]
-    if not len(left):
-        return selection
-    number = int(left[0])
-
-    def fits(offset: int) -> Selection | None:
-        own, own_order, mask = units, order, fitted.mask.copy()
-        mask[number] = True
-        if offset < units.ends[number]:
-            own, mask = divide(units, number, offset), np.insert(mask, number + 1, False)
-            own_order = np.where(order > number, order + 1, order)
-        rendered = write(page, lay_out(page, own, mask))
-        load = page.weigh(rendered.text)
-        return Selection(Fitted(mask, rendered, load), own, own_order, copies) if load.share <= 1 else None
-
-    start, end = int(units.starts[number]), int(units.ends[number])
-    room = (1 - fitted.load.share) * page.max_tokens / tokens_per_cost  # in units of cost
-    room_characters = room * (end - start) / float(units.costs[number])
-    if end - start <= ALMOST * room_characters and (whole := fits(end)) is not None:
-        return _with_beginning(page, whole, tokens_per_cost)
-    ends = [place for place in sentence_ends(page.text.text, start, end) if place <= start + room_characters]
-    return next(filter(None, map(fits, reversed(ends[-TRIES:]))), selection)
+    mask = fitted.mask.copy()
+    mask[number] = True
+    if offset < units.ends[number]:
+        units, mask = divide(units, number, offset), np.insert(mask, number + 1, False)
+        order = np.where(order > number, order + 1, order)
+    rendered = write(page, lay_out(page, units, mask))
+    load = page.weigh(rendered.text)
+    return Selection(Fitted(mask, rendered, load), units, order, copies) if load.share <= 1 else None
 
 
 def _header_costs(page: Page) -> Floats:
@@ -121,7 +127,7 @@ def _header_costs(page: Page) -> Floats:
     found = []
     for number, first in enumerate(page.pool.documents):
         label = Label(0, number, first, (first,), (), 0.0)
-        before, after = page.headers.lines(1, label, HeaderDetail.FULL, is_first=True)
+        before, after = page.headers.lines(1, label, HeaderDetail.FULL, "")
         found.append(LABEL_TOKENS + (len(before) + len(after)) / CHARACTERS_PER_TOKEN)
     return np.repeat(np.array(found, float), PARTS)
 

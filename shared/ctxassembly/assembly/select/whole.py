@@ -10,6 +10,7 @@ from ctxassembly.assembly.compress import chunk_by_chunk
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.merge import merge
 from ctxassembly.assembly.pool import Pool
+from ctxassembly.assembly.score.score import rank_values
 from ctxassembly.assembly.units import Units, best_in_chunks, chunk_units
 from ctxassembly.config.assembly import AssemblyConfig, Granularity
 from ctxassembly.data.chunks import has_flag
@@ -26,7 +27,8 @@ def coarser(text: Text, pool: Pool, units: Units, config: AssemblyConfig, query:
     """Return the units that `config` asks for in the place of sentences; chunks that are marked stay whole."""
     granularity = config.effective_granularity(query)
     if config.compress != "none":
-        return chunk_by_chunk(units)
+        best = best_in_chunks(units, units.values) if config.is_query_aware(query) else rank_values(pool)
+        return chunk_by_chunk(units, best)
     if not config.is_query_aware(query):
         if granularity == "passage":
             units = merge(units, ~units.continues)
