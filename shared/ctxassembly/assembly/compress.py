@@ -7,6 +7,7 @@ the source, the whole answer is refused.
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Sequence
@@ -16,7 +17,7 @@ import numpy as np
 
 from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.render.page import Page
-from ctxassembly.assembly.units import Units, best_in_chunks
+from ctxassembly.assembly.units import CHARACTERS_PER_TOKEN, Units, best_in_chunks
 from ctxassembly.data.candidates import IRRELEVANT
 from ctxassembly.data.requests import CompressTexts, Request
 from ctxassembly.errors import StoreError
@@ -74,13 +75,15 @@ def ask_model(
         StoreError: an answer failed and `on_store_error="raise"`.
     """
     text, pool, config, query = page.text, page.pool, page.config, page.query
+    best, free = _not_fitting(page, np.argsort(-best_in_chunks(units, units.values), kind="stable").tolist())
+    if not best:
+        return units, barred
     if not query or not query.strip():
         notes.append("compress: a language model needs a query, extractive instead")
         return units, barred
-    best = np.argsort(-best_in_chunks(units, units.values), kind="stable")[:MAX_TEXTS].tolist()
     clean = sanitize_text if config.sanitize else str
     texts = [clean(pool.candidates[number].chunk.text) for number in best]
-    answers = yield from request_extracts(texts, query, page.max_tokens)
+    answers = yield from request_extracts(texts, query, free)
     mask, reasons, by = units.barred.copy(), {**barred.reasons}, {**barred.by}
     for number, answer in zip(best, answers, strict=False):
         name = f"compress: {safe_repr(pool.candidates[number].chunk.id, 80)}"
@@ -103,6 +106,22 @@ def ask_model(
     return units._replace(barred=mask), Barred(reasons, by, barred.sent_as)
 
 
+def _not_fitting(page: Page, numbers: Sequence[int]) -> tuple[list[int], int]:
+    """Return those of the chunks `numbers`, best first, that come after the first one that doesn't fit whole.
+
+    The second is the tokens that are free for them.
+    """
+    free, room = page.max_tokens, page.config.max_characters or math.inf
+    for place, number in enumerate(numbers):
+        text = page.pool.candidates[number].chunk.text
+        tokens = page.count(text)
+        if tokens > free or len(text) > room:
+            characters = room / CHARACTERS_PER_TOKEN
+            return [*numbers[place:]], int(min(free, characters))
+        free, room = free - tokens, room - len(text)
+    return [], free
+
+
 def request_extracts(
     texts: Sequence[str], query: str, max_tokens: int
 ) -> Generator[Request, Sequence[Any], list[str | Exception]]:
@@ -110,6 +129,8 @@ def request_extracts(
 
     An answer is `IRRELEVANT_ANSWER`, or what the model copied, or the error in its place.
     """
+    if not texts:
+        return []
     prompted = texts[: max(1, min(MAX_TEXTS, max_tokens // SENTENCE_TOKENS))]
     prompts = tuple(PROMPT.format(query=query, text=text, irrelevant=IRRELEVANT_ANSWER) for text in prompted)
     try:

@@ -24,6 +24,7 @@ from ctxassembly.data.candidates import (
     COMPRESSIONS,
     CONTAINED,
     EMPTY,
+    IRRELEVANT,
     OUTSIDE_WINDOW,
     OVER_BUDGET,
     REPEATED,
@@ -142,7 +143,8 @@ def _outcome(known: Known, number: int, is_offered: bool) -> Outcomes:
         by = known.shortened[number].by
         return Outcomes("compressed" if by in COMPRESSIONS else "cut", by, other, stripped)
     if (reason := barred.reasons.get(number)) is not None:
-        return Outcomes("dropped", reason)
+        tokens = max(round(size / known.chars_per_token), 1) if reason == IRRELEVANT else None
+        return Outcomes("dropped", reason, None, 0, tokens)
     if fate.is_whole and (container := _container(known, number)) is not None:
         return Outcomes("contained", CONTAINED, container, size)
     if fate.because_of is not None:

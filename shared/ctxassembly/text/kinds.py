@@ -34,9 +34,9 @@ UNSPACED_RANGES = (
     (0x1000, 0x10A0),  # Burmese
     (0x1780, 0x1800),  # Khmer
 )
-_STOPS = ".!?\u2026\u0589\u061f\u06d4\u0964"
+_STOPS = ".!?\u2026\u0589"
 _CLOSING = "\"'\u201d\u2019\u00bb\u203a)]*_\u300d\u300f\uff09\u201c"
-_WIDE_STOPS = "\u3002\uff01\uff1f\uff61"
+_WIDE_STOPS = "\u3002\uff01\uff1f\uff61\u0964\u0965\u061f\u06d4\u1362\u1367\u17d4\u17d5\u104b\u0f0d"
 _BREAKS = "\n\r\x0b\x0c\x85\u2028\u2029"
 _PLANE = 0x10000
 _CHINESE, _NO_LETTERS, _HIGH_SURROGATES = 0x3400, range(0x3400, 0xF900), 0xD800

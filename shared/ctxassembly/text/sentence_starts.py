@@ -24,11 +24,17 @@ if TYPE_CHECKING:
     Ints = NDArray[np.intp]
 
 _DIGITS = (ord("0"), ord("9"))
-_FULL_STOP, _BAR, _COLON = map(ord, ".|:")
+_FULL_STOP, _BAR, _COLON, _BRACKET = map(ord, ".|:)")
+_ROMAN = [*map(ord, "ivx")]
 MIN_WRAPPED, MIN_WRAPPED_UNSPACED = 40, 12
 """Characters of the shortest line that may be full: nobody breaks prose to less. Wide characters need half the room."""
+_OPENING = [*map(ord, "\"'\u201c\u2018\u00ab(*`")]
+"""Marks that may be before the first word of a line."""
+_CARRIAGE_RETURN = ord("\r")
 _OPEN_ENDINGS = [*map(ord, ',-\u2010"\u201d\u2019\u00bb;')]
 """Last characters of a line after which, as after a letter, the sentence may go on."""
+_FEW_BLANKS = 8
+"""Blanks in a row that are stepped over one by one; more are rare."""
 MAX_CELL = 24
 """Characters of the longest line without a letter that is a cell of the row above; a longer one is a row itself."""
 MAX_ITEM_NUMBER = 5
@@ -70,7 +76,7 @@ def sentence_starts(text: str, kinds: Bytes, plain: Codes) -> Ints:
     wide = places[(kind & WIDE_STOP) > 0] + 1
     found = [lines[_begins(lines, kinds, plain)], _after_stops(text, stops, lines, kinds, plain)]
     if len(wide):
-        wide = wide + ((kinds[wide] & CLOSING) > 0)
+        wide = _skip_blanks(wide + ((kinds[wide] & CLOSING) > 0), kinds, 1, SPACE | NEWLINE)
         found.append(wide[(kinds[wide] & (WIDE_STOP | NEWLINE)) == 0])
     return _divide_long(text, merge_sorted(*found))
 
@@ -100,17 +106,33 @@ def _begins(lines: Ints, kinds: Bytes, plain: Codes) -> Bools:
 
 def last_characters(ends: Ints, kinds: Bytes) -> Ints:
     """Return for each of `ends` the last character up to it that is no white space; the first one if there is none."""
-    blank = ((kinds[ends] & SPACE) > 0) & (ends > 0)
-    while blank.any():
-        ends = ends - blank
-        blank = ((kinds[ends] & SPACE) > 0) & (ends > 0)
-    return ends
+    return _skip_blanks(ends, kinds, -1, SPACE)
+
+
+def _skip_blanks(places: Ints, kinds: Bytes, step: int, read: int) -> Ints:
+    """Return each of `places` moved by `step` beyond blanks: kinds of which SPACE alone is among the bits `read`."""
+    for _ in range(_FEW_BLANKS):
+        is_blank = (kinds[places] & read) == SPACE
+        if not is_blank.any():
+            return places
+        places = (places + step * is_blank).clip(0, len(kinds) - 1)
+    # A long run of white space, as in a form or hostile text, is skipped at once: time stays linear.
+    others = np.flatnonzero((kinds & read) != SPACE)
+    if not len(others):
+        return places * 0
+    at = np.searchsorted(others, places, "right") - 1 if step < 0 else np.searchsorted(others, places)
+    found: Ints = others[at.clip(0, len(others) - 1)]
+    return found
 
 
 def _is_wrapped(lines: Ints, ends: Ints, lengths: Ints, kinds: Bytes, plain: Codes) -> Bools:
     """Return whether each line but the first only goes on with a full line of prose before it."""
     last, first = ends[:-1], lines[1:]
-    is_next_line = (kinds[first - 2] & NEWLINE) == 0
+    breaks = np.where(plain[first - 2] == _CARRIAGE_RETURN, first - 3, first - 2)
+    is_next_line = (kinds[breaks] & NEWLINE) == 0
+    for _ in range(_FEW_BLANKS):  # an indentation, or marks before the first word
+        is_before = ((kinds[first] & (SPACE | NEWLINE)) == SPACE) | np.isin(plain[first], _OPENING)
+        first = first + is_before
     is_open = ((kinds[last] & LETTER) > 0) | (plain[last][:, None] == _OPEN_ENDINGS).any(1)
     before = np.append(0, lengths[:-2]) if len(lengths) > 1 else lengths[:0]
     around = np.maximum(before, lengths[1:])
@@ -137,11 +159,7 @@ def _after_stops(text: str, stops: Ints, lines: Ints, kinds: Bytes, plain: Codes
         behind = behind + ((kinds[behind] & CLOSING) > 0)
     is_blank = (kinds[behind] & (SPACE | NEWLINE)) == SPACE
     stops, behind = stops[is_blank], behind[is_blank]
-    starts = behind + 1
-    blank = (kinds[starts] & (SPACE | NEWLINE)) == SPACE
-    while blank.any():
-        starts = starts + blank
-        blank = (kinds[starts] & (SPACE | NEWLINE)) == SPACE
+    starts = _skip_blanks(behind + 1, kinds, 1, SPACE | NEWLINE)
     # In French a blank is before the mark that closes a quotation.
     is_mark = ((kinds[starts] & CLOSING) > 0) & ((kinds[starts + 1] & (SPACE | NEWLINE)) == SPACE)
     starts = starts + 2 * is_mark
@@ -155,7 +173,6 @@ def _is_inside(text: str, stops: Ints, starts: Ints, lines: Ints, kinds: Bytes, 
     """Return whether each stop is inside a sentence, which goes on at `starts`."""
     line_starts = lines[np.searchsorted(lines, stops, "right") - 1]
     is_row = plain[line_starts] == _BAR
-    is_item = stops - line_starts < MAX_ITEM_NUMBER
     letters = [(kinds[stops - step] & LETTER) > 0 for step in range(1, MAX_SHORT + 2)]
     run = np.cumprod(letters, axis=0).sum(0)  # the letters before the stop, one more than MAX_SHORT at most
     keys = np.zeros(len(stops), np.uint64)
@@ -165,11 +182,23 @@ def _is_inside(text: str, stops: Ints, starts: Ints, lines: Ints, kinds: Bytes, 
     is_short = (run > 0) & (run <= MAX_SHORT)
     last = plain[stops - 1]
     is_number = (last >= _DIGITS[0]) & (last <= _DIGITS[1])
+    is_roman = np.logical_and.reduce([(run < step) | np.isin(plain[stops - step], _ROMAN) for step in range(1, 4)])
+    before = stops - run
+    begins_in_digit = (plain[before] >= _DIGITS[0]) & (plain[before] <= _DIGITS[1])
+    begins = (stops - line_starts < MAX_ITEM_NUMBER) | (
+        ((kinds[before - 1] & SPACE) > 0) & ((kinds[before - 2] & (STOP | NEWLINE)) > 0)
+    )
+    is_bracketed = (last == _BRACKET) & (stops - line_starts < MAX_ITEM_NUMBER)
+    is_item = is_bracketed | (
+        begins & (run > 0) & (run < MAX_SHORT) & (is_number | begins_in_digit | (run == 1) | is_roman)
+    )
     is_before_small = (kinds[starts] & LOWER) > 0
     following = plain[starts]
     is_before_number = (following >= _DIGITS[0]) & (following <= _DIGITS[1])
     has_capital = (kinds[stops - run] & LOWER) == 0
-    is_inside = is_short & (is_known | is_before_small | (~is_number & ((run == 1) | (has_capital & is_before_number))))
+    is_inside = is_short & (
+        is_known | is_before_small | (~is_number & ((run == 1) | (has_capital & (is_before_number | is_roman))))
+    )
     is_inside &= plain[stops] == _FULL_STOP
     for number in np.flatnonzero(is_number & (run <= 2) & ~is_inside).tolist():
         stop = int(stops[number])

@@ -26,7 +26,8 @@ def sentence_spans(text: str) -> list[Span]:
     padded = f"{PAD}{text}{PAD}"
     table, codes = character_table(), codes_of(padded)
     found = sentence_starts(padded, table.kinds.take(codes), table.plain.take(codes)) - len(PAD)
-    inside = (start for start in found.tolist() if 0 < start < len(text) and not text[:start].isspace())
+    first = len(text) - len(text.lstrip())  # white space before any text is part of the first sentence
+    inside = (start for start in found.tolist() if first < start < len(text))
     return [*pairwise((0, *inside, len(text)))]
 
 
