@@ -40,12 +40,14 @@ from ctxassembly.context import Context
 from ctxassembly.data.candidates import ALREADY_SENT, EMPTY
 from ctxassembly.data.requests import Request
 from ctxassembly.tokens.budget import TokenBudget
-from ctxassembly.tokens.counter import counter_for
+from ctxassembly.tokens.counter import TokenCounter, counter_for
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
 
 Settings = tuple[AssemblyConfig, "str | None", AssemblyCall]
 """The settings in force, the query, and the call as it was given."""
+MAX_COUNTED_CHARS = 500_000
+"""Characters of the hits that are counted; more are estimated."""
 AssemblyFlow = Generator[Request, Sequence[Any], Context]
 
 
@@ -120,7 +122,7 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
     config, query, call = settings
     text = join(pool, config)
     counter, conversation = counter_for(config.encoding), call.conversation
-    hit_tokens = counter.count("\n\n".join([hit.chunk.text for hit in found.admitted.hits]))
+    hit_tokens = _joined_tokens([hit.chunk.text for hit in found.admitted.hits], counter)
     supplement = render_supplement(call.supplement, pool.candidates, query, config, counter)
     log.notes += supplement.notes
     sent = Sent()
@@ -141,6 +143,13 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
         sent,
         supplement,
     )
+
+
+def _joined_tokens(texts: Sequence[str], counter: TokenCounter) -> int:
+    """Return the tokens of `texts` joined by blank lines; of megabytes, an estimate by their beginning."""
+    joined = "\n\n".join(texts)
+    counted = joined[:MAX_COUNTED_CHARS]
+    return round(counter.count(counted) * len(joined) / max(len(counted), 1))
 
 
 def _scored(text: Text, pool: Pool, config: AssemblyConfig, query: str | None) -> Units:

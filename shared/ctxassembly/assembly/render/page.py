@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ctxassembly.assembly.sent import Sent
 
 
+MAX_TOKEN_CHARS = 128
+"""Characters of the longest token of the encodings, a run of blanks."""
+
+
 class Load(NamedTuple):
     """The size of a rendered context."""
 
@@ -56,5 +60,9 @@ class Page:
 
     def weigh(self, text: str) -> Load:
         """Return the size of a context."""
-        tokens, characters = self.count(text), self.config.max_characters
-        return Load(tokens, max(tokens / self.max_tokens, len(text) / characters if characters else 0.0))
+        characters = len(text) / self.config.max_characters if self.config.max_characters else 0.0
+        if isinstance(self.config.encoding, str) and len(text) > MAX_TOKEN_CHARS * self.max_tokens:
+            tokens = len(text) // MAX_TOKEN_CHARS  # certainly too many: megabytes aren't counted to know that
+        else:
+            tokens = self.count(text)
+        return Load(tokens, max(tokens / self.max_tokens, characters))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ctxassembly.assembly.render.labels import Layout
 from ctxassembly.assembly.render.layout import lay_out
-from ctxassembly.assembly.render.page import Page
+from ctxassembly.assembly.render.page import MAX_TOKEN_CHARS, Page
 from ctxassembly.assembly.render.write import Rendered, write
 from ctxassembly.assembly.select.fit import Fitted
 from ctxassembly.assembly.units import Units
@@ -37,6 +37,7 @@ def cut_best(page: Page, units: Units, order: Ints) -> Fitted:
             return Fitted(mask, rendered, load)
     [label] = layout.labels
     start, end = label.runs[0]
+    end = min(end, start + MAX_TOKEN_CHARS * page.max_tokens)
 
     def write_run(run: Span, detail: HeaderDetail) -> Rendered:
         return write(page, layout._replace(labels=[label._replace(runs=(run,))]), detail)
