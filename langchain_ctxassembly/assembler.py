@@ -13,6 +13,7 @@ from langchain_core.runnables.utils import AnyConfigurableField
 from pydantic import ConfigDict, Field, InstanceOf, PlainValidator, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
 
+from ctxassembly.adapters.metadata import ContextPayload
 from ctxassembly.assembly.arguments import settings_of, valid_config, with_neighbors
 from ctxassembly.assembly.call import System
 from ctxassembly.assembly.expansion.access import neighbor_warnings
@@ -25,7 +26,6 @@ from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.metadata_keys import with_keys
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.metadata import ContextPayload
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer

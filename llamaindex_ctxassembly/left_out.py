@@ -11,6 +11,7 @@ from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import FunctionTool
 from pydantic import BaseModel, Field
 
+from ctxassembly.adapters.metadata import with_notes
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
@@ -23,7 +24,6 @@ from ctxassembly.conversations.left_out import (
     check_store_of_left_out,
 )
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.runtime.left_out import LeftOutRequest, aread_left_out, read_left_out
 from llamaindex_ctxassembly.postprocessor import AssembledNodes, ContextAssemblyPostprocessor
 

@@ -16,6 +16,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
+from ctxassembly.adapters.metadata import ContextPayload, with_notes
 from ctxassembly.assembly.arguments import settings_of, with_neighbors
 from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
@@ -26,7 +27,6 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.metadata import ContextPayload, with_notes
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm
 from ctxassembly.runtime.scorers import check_scorer

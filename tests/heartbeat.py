@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, serialization
-from ctxassembly.integrations import metadata
+from ctxassembly.adapters import metadata
 
 PULSE_SECONDS = 0.005
 SLOW_SECONDS = 0.6

@@ -21,13 +21,13 @@ from langchain_core.tools.retriever import RetrieverInput
 from langgraph.types import Command
 from typing_extensions import NotRequired, override
 
+from ctxassembly.adapters.metadata import with_notes
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sent import check_tools
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.user_warnings import WarnOnce, with_remedy

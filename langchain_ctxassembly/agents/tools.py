@@ -17,6 +17,7 @@ from langchain_core.runnables.config import patch_config
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field
 
+from ctxassembly.adapters.metadata import with_notes
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
@@ -30,7 +31,6 @@ from ctxassembly.conversations.left_out import (
 from ctxassembly.conversations.sent import check_tools
 from ctxassembly.conversations.sources import is_context, is_own_context, iter_contexts
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.runtime.left_out import LeftOutRequest, aread_left_out, read_left_out
 from langchain_ctxassembly.agents.turn import is_left_out
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
+from ctxassembly.adapters.metadata import with_notes
 from ctxassembly.answering.search import Ranking, reciprocal_rank_fusion
 from ctxassembly.context import Context
 from ctxassembly.conversations.left_out import TOOL_NAME
@@ -21,7 +22,6 @@ from ctxassembly.conversations.sources import is_context, is_own_result, iter_co
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.safe_repr import describe_error, safe_repr
 from langchain_ctxassembly.convert.documents import read_documents
 

@@ -25,6 +25,13 @@ from langchain_core.runnables.config import (
 from langchain_core.runnables.utils import AddableDict
 from typing_extensions import NotRequired, TypedDict, override
 
+from ctxassembly.adapters.metadata import (
+    ContextPayload,
+    HistoryMessage,
+    answer_metadata,
+    answer_payload,
+    to_exchanges,
+)
 from ctxassembly.answering.answer import Answer
 from ctxassembly.answering.cache import CacheScope
 from ctxassembly.answering.requests import AnswerCall, Exchange, SearchAll
@@ -34,13 +41,6 @@ from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sources import MESSAGE_KEY
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.metadata import (
-    ContextPayload,
-    HistoryMessage,
-    answer_metadata,
-    answer_payload,
-    to_exchanges,
-)
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.answer import aunderstand, understand
 from ctxassembly.runtime.answer_run import AnswerRun, ChainParts, check_answer_config, check_cache

@@ -14,6 +14,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import ensure_config
 
+from ctxassembly.adapters.metadata import retriever_result
 from ctxassembly.answering.cache import name_of
 from ctxassembly.answering.requests import Assemble, Search
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
@@ -21,7 +22,6 @@ from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import is_filter
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.metadata import retriever_result
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.driver import Port
 from ctxassembly.runtime.evidence import Evidence, asearch_index, filters_of, search_index

@@ -8,12 +8,12 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from ctxassembly.adapters.blocks import ReadResult, block_ids, unpack_blocks
+from ctxassembly.adapters.metadata import ContextPayload, block_metadata, check_context
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, origin_of
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import copy_metadata
-from ctxassembly.integrations.blocks import ReadResult, block_ids, unpack_blocks
-from ctxassembly.integrations.metadata import ContextPayload, block_metadata, check_context
 from ctxassembly.safe_repr import to_id, to_text
 
 CONTEXT_CALL = "ContextAssembler().as_context().invoke(documents)"

@@ -18,6 +18,7 @@ from langchain_core.messages import (
 from langchain_core.messages.content import Annotation, ContentBlock, create_citation
 from langchain_core.messages.content import Citation as MessageCitation
 
+from ctxassembly.adapters.metadata import check_context
 from ctxassembly.context import Context
 from ctxassembly.conversations.sent import check_tools
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context, iter_contexts, known_in, resolve
@@ -25,7 +26,6 @@ from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation, Source
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.metadata import check_context
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import to_plain
 from ctxassembly.wording.languages import LANGUAGES

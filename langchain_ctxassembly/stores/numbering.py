@@ -11,10 +11,10 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from ctxassembly.adapters.numbering import IdOf, assign_numbers, default_chunk_id
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.numbering import IdOf, assign_numbers, default_chunk_id
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.framework_rows import LANGCHAIN
 from ctxassembly.stores.numbering import ChromaRecords, NumberingReport, QdrantRecords, number_collection

@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from ctxassembly.adapters.numbering import default_chunk_id
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.concurrency import await_with_deadline, submit, wait_with_deadline
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.numbering import default_chunk_id
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.filters import (
     aget_documents,

@@ -15,11 +15,11 @@ from llama_index.core.indices.vector_store.retrievers import VectorIndexRetrieve
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
+from ctxassembly.adapters.metadata import retriever_result
 from ctxassembly.answering.requests import Assemble, Search
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.metadata import retriever_result
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.driver import Port
 from ctxassembly.runtime.evidence import Evidence, asearch_index, filters_of, search_index

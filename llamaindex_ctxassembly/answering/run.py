@@ -11,19 +11,19 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.schema import NodeWithScore
 from llama_index_instrumentation import get_dispatcher
 
-from ctxassembly.answering.answer import Answer, AnswerPiece
-from ctxassembly.answering.requests import AnswerCall, AskModel, Assemble, Exchange, SearchAll
-from ctxassembly.concurrency import run_in_worker
-from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.conversations.sources import MESSAGE_KEY
-from ctxassembly.errors import InputError
-from ctxassembly.integrations.metadata import (
+from ctxassembly.adapters.metadata import (
     ContextPayload,
     HistoryMessage,
     answer_metadata,
     answer_payload,
     to_exchanges,
 )
+from ctxassembly.answering.answer import Answer, AnswerPiece
+from ctxassembly.answering.requests import AnswerCall, AskModel, Assemble, Exchange, SearchAll
+from ctxassembly.concurrency import run_in_worker
+from ctxassembly.conversations.conversation import Conversation
+from ctxassembly.conversations.sources import MESSAGE_KEY
+from ctxassembly.errors import InputError
 from ctxassembly.runtime.answer_run import AnswerRun, ChainParts
 from ctxassembly.runtime.driver import Port
 from ctxassembly.runtime.evidence import Evidence

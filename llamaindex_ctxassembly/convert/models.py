@@ -15,10 +15,10 @@ from llama_index.core.llms import ChatMessage, CustomLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 
+from ctxassembly.adapters.metadata import check_context
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.metadata import check_context
 from ctxassembly.protocols import RerankedPosition, Reranker
 from ctxassembly.runtime.scorers import to_reranker
 

@@ -22,14 +22,14 @@ from llama_index.core.schema import (
 )
 from pydantic import BaseModel
 
+from ctxassembly.adapters.blocks import ReadResult, block_ids, unpack_blocks
+from ctxassembly.adapters.metadata import ContextPayload, block_metadata
 from ctxassembly.assembly.adjacency.positions import FACTS_KEY, PARENT_KEY
 from ctxassembly.data.blocks import block_in
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, section_of
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.blocks import ReadResult, block_ids, unpack_blocks
-from ctxassembly.integrations.metadata import ContextPayload, block_metadata
 from ctxassembly.safe_repr import join_first, pluralize, safe_repr, to_id
 
 EXCLUDED_BY_READER = frozenset(

@@ -10,10 +10,10 @@ from typing import Any
 from llama_index.core.schema import BaseNode, NodeRelationship, ObjectType, RelatedNodeInfo
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
+from ctxassembly.adapters.numbering import ChunkNumber, IdOf, assign_numbers, default_chunk_id
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.numbering import ChunkNumber, IdOf, assign_numbers, default_chunk_id
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.framework_rows import LLAMAINDEX
 from ctxassembly.stores.numbering import ChromaRecords, NumberingReport, QdrantRecords, number_collection

@@ -1,4 +1,6 @@
 from ctxassembly import presets as presets
+from ctxassembly.adapters.numbering import number_chunks as number_chunks
+from ctxassembly.adapters.numbering import uuid_of as uuid_of
 from ctxassembly.assembly.selection.supplement import Supplement as Supplement
 from ctxassembly.config.assembly import AssemblyConfig as AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig as RetrievalConfig
@@ -23,8 +25,6 @@ from ctxassembly.errors import FilterNotSeenWarning as FilterNotSeenWarning
 from ctxassembly.errors import InputError as InputError
 from ctxassembly.errors import NothingToJoinWarning as NothingToJoinWarning
 from ctxassembly.errors import StoreError as StoreError
-from ctxassembly.integrations.numbering import number_chunks as number_chunks
-from ctxassembly.integrations.numbering import uuid_of as uuid_of
 from ctxassembly.retrieved import Retrieved as Retrieved
 from ctxassembly.runtime.answer import AnswerChain as AnswerChain
 from ctxassembly.runtime.answer import aunderstand as aunderstand

@@ -12,7 +12,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from sqlalchemy.dialects.postgresql import JSONB
 
 from ctxassembly import Chunk, MetadataKeys
-from ctxassembly.integrations.numbering import number_chunks
+from ctxassembly.adapters.numbering import number_chunks
 from ctxassembly.stores.framework_rows import LANGCHAIN
 from ctxassembly.stores.postgres.ingest import TableRecords, number_rows
 from ctxassembly.stores.postgres.table import build_table

@@ -14,10 +14,10 @@ import pytest
 from rich.console import Console
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, Hit, InputError, MemoryStore, assemble
+from ctxassembly.adapters.metadata import ContextPayload, block_metadata
 from ctxassembly.conversations.messages import dropped_sources_note, see_above_note
 from ctxassembly.conversations.sources import known_in
 from ctxassembly.data.chunks import ChunkOrigin
-from ctxassembly.integrations.metadata import ContextPayload, block_metadata
 from langchain_ctxassembly.convert.search_results import search_results
 
 CHUNKS = [Chunk(f"a{n}", "A", f"Drink water {n}.", n, metadata={"source": "a.pdf", "page": n}) for n in range(5)]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from ctxassembly.adapters.blocks import assembled_blocks
 from ctxassembly.answering.answer import Answer
 from ctxassembly.answering.requests import Exchange, Search
 from ctxassembly.cached_property import cached_property
@@ -20,7 +21,6 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.retrieval import RetrievalTrace
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.blocks import assembled_blocks
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import from_plain, to_plain, trace_to_plain
