@@ -17,6 +17,8 @@ from ctxassembly.tokens.counter import TokenCounter, counter_for
 from scenario import ENCODING
 from speed.caches import MIB, caches_table, grown, held, looks
 
+pytestmark = pytest.mark.bench  # by themselves: what other tests have loaded is looked through, too
+
 SMALL = 256 * 1024
 """Bytes of each cache of texts, in the place of 8 to 32 MB: they fill up in a hundred assemblies."""
 BOUNDS = {

@@ -14,6 +14,8 @@ from scenario import ENCODING, Scenario, scenario
 from speed.memory import KIB, allocated, memory_table
 from speed.variants import MEASURED, OURS, forget
 
+pytestmark = pytest.mark.bench  # by themselves: what other tests have loaded is looked through, too
+
 MOST = 2_048 * KIB
 """What an assembly of 20 hits may have allocated at any time, besides the counts that are kept for the next."""
 
