@@ -84,7 +84,7 @@ def _is_form(line: str, at: int, form: str) -> bool:
         return True
     if form == "grouped" and re.match(r"##\s", rest) and not line[:at].endswith("#"):
         return True
-    marks = AnswerReader(labels()).read(rest[:300]).marks if rest[0] in "[【⁰¹²³⁴⁵⁶⁷⁸⁹" else ()
+    marks = AnswerReader(labels()).read(rest[:300]).marks if rest[0] in "[【" else ()
     return any(mark.span[0] == 0 for mark in marks)
 
 

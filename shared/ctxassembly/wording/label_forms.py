@@ -20,7 +20,7 @@ from ctxassembly.data.candidates import GAP
 from ctxassembly.wording.formats import FORMATS, Format
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.languages.language import Language
-from ctxassembly.wording.lookalikes import ENCLOSED, RAISED, fold_lookalikes
+from ctxassembly.wording.lookalikes import ENCLOSED, fold_lookalikes
 
 RULE = "---"
 """A line of its own between context and question."""
@@ -86,7 +86,7 @@ _PARTS = re.compile(r"\{\}|\w+|([^\w\s])\1*")
 _LETTER = re.compile(r"[^\W_]")
 _BETWEEN = r"[\s*_]*"
 _BLANK = r"[^\S\n]?"
-_DIGITS = f"0-9{RAISED}{ENCLOSED}"
+_DIGITS = f"0-9{ENCLOSED}"
 _SIGN = r"(?:[^\w\n]|_)"
 _ASCII_SIGN = r"[^0-9a-z\n\x80-\U0010ffff]"
 _BEYOND_ASCII = r"[^\t\n\x20-\x7e]"
@@ -130,19 +130,18 @@ def compile_forms(
     with_word = rf"(?:{any_word})[\s:#]*{item}\s*[)}}>]"
     header = rf"(?:{any_header}){_BETWEEN}:"
     before_header = rf"{_BETWEEN}(?=[{_first_looks(headers)}])"
-    # Numbers in brackets as an answer cites them, and raised numbers. All are more than one line of ours.
+    # Numbers in brackets as an answer cites them: more than the lines of ours.
     lines = [*map(_atoms, written)]
     markers = [
         [r"\[", inside, rf"{item}(?:\s*[,;]\s*{item}){{0,{_MAX_NUMBERS}}}\s*\]"],
         [r"[({<]", inside, rf"(?:{with_word}|[{_DIGITS}]+\s*[)}}>]{before_header}{header})"],
         [ENCLOSED[0], rf"[{_DIGITS}]+{before_header}", header],
-        [f"[{RAISED}]", rf"[{RAISED}]*(?:[,⁻][{RAISED}]+){{0,{_MAX_NUMBERS}}}(?![0-9a-z{RAISED}⁺⁻])"],
     ]
     forms = [*lines, *markers]
-    heads = [*lines, *(atoms[:-1] for atoms in markers[:-1])]
+    heads = [*lines, *(atoms[:-1] for atoms in markers)]
     begun = [_begun(atoms, r"\Z") for atoms in forms]
     letters = "".join(sorted({look for word in (*words, *headers) for letter in word for look in _looks(letter)}))
-    begun += [rf"\[[\s{_DIGITS}{DASHES},;:#{letters}]*\Z", rf"[{RAISED}][{RAISED},⁻]*\Z"]
+    begun += [rf"\[[\s{_DIGITS}{DASHES},;:#{letters}]*\Z"]
     begun.append(rf"[({{<{ENCLOSED[0]}]\s*[{_DIGITS}]*\s*[)}}>]?{_BETWEEN}[{letters}\s:#]*[{_DIGITS}]*\s*\Z")
     in_brackets = ["".join(atoms) for atoms in forms if atoms[0] == r"\["]
     return FormPatterns(
@@ -162,7 +161,7 @@ def _prefilter(forms: Sequence[Sequence[str]], sign: str, end: str) -> re.Patter
         rests.setdefault(first, []).append(_begun(atoms[: _PREFILTER_ATOMS - 1], end))
     begins = "|".join(f"{first}(?:{end}|{'|'.join(some)})" for first, some in rests.items())
     items = rf"(?:{sign}*[0-9]{{1,9}}(?:[.)](?=\s)|{ENCLOSED[1]}))*"
-    return re.compile(rf"\n *(?! ){items}{sign}*(?:[0-9]{{1,9}}{end}|(?![{_IDEOGRAPHS}]){end}|[{RAISED}]|{begins})")
+    return re.compile(rf"\n *(?! ){items}{sign}*(?:[0-9]{{1,9}}{end}|(?![{_IDEOGRAPHS}]){end}|{begins})")
 
 
 def _begun(atoms: Sequence[str], end: str) -> str:

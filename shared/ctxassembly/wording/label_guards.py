@@ -33,7 +33,6 @@ from ctxassembly.wording.lookalikes import (
     LETTER_SIGN,
     LOOK,
     PARTED,
-    RAISED,
     READ,
     WRITTEN,
     fold_lookalikes,
@@ -42,7 +41,7 @@ from ctxassembly.wording.lookalikes import (
 from ctxassembly.wording.sanitize import sanitize_replacements
 from ctxassembly.wording.unicode import apply_replacements, invalid_characters
 
-_ITEM = re.compile(rf"[0-9{RAISED}]{{1,9}}[.)](?=\s)|(?:{ENCLOSED[0]}[0-9]+{ENCLOSED[1]})+")
+_ITEM = re.compile(rf"[0-9]{{1,9}}[.)](?=\s)|(?:{ENCLOSED[0]}[0-9]+{ENCLOSED[1]})+")
 """The number of a list item, as in Markdown, or in a circle."""
 _ITEMS = re.compile(rf"{_ITEM.pattern}|[0-9]{{1,9}}[.)]?\Z")
 _WORD = re.compile(r"[^\W_]")

@@ -13,14 +13,12 @@ from collections.abc import Callable
 from functools import cache
 from unicodedata import category, name, normalize, numeric
 
-RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 ENCLOSED = "⦅⦆"
-"""What a fold has around a number that is one character (⑵, ❷, ⒉, ₂): it is one in brackets, and one of a list."""
+"""What a fold has around a number that is one character (⑵, ❷, ⒉, ₂, ²): it is one in brackets, and one of a list."""
 FILLERS = "\u115f\u1160\u3164\uffa0"
 """The invisible characters that count as letters. They make no word."""
 LETTER_SIGN = re.compile("[\u2100-\u214f\u249c-\u24e9\u3200-\u33ff\U0001f110-\U0001f2ff]")
 """Signs that look like letters, such as Ⓢ and №, and some letters and numbers."""
-_KEPT = f"{RAISED}⁺⁻"
 _KEYCAP = re.compile("[0-9]\ufe0f?[\u20dd-\u20e3]")
 _CIRCLED = "⓪①②③④⑤⑥⑦⑧⑨"
 _MAX_CACHED = 20_000
@@ -67,13 +65,13 @@ def _as_read(character: str) -> str:
 def _as_it_looks(character: str) -> str:
     """Return the ASCII that `character` looks like, in small letters, else the character; nothing if it can't be seen.
 
-    Raised digits stay, and other numbers of one character are marked as enclosed.
+    Numbers of one character that are no digits are marked as enclosed.
     """
     kind = category(character)
     is_ignored = kind in ("Cc", "Cf", "Cn") and (not character.isspace() or character == "\x1f")
     if is_ignored or kind in ("Mn", "Me") or character in FILLERS:
         return ""
-    if character.isascii() or character in _KEPT:
+    if character.isascii():
         return character.lower()
     if known := _table().get(character) or _table().get(character.casefold()):
         return known

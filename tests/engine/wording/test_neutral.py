@@ -40,7 +40,7 @@ def test_a_label_or_separator_at_the_start_of_a_line_gets_a_backslash_in_every_f
 
 MARKERS = [
     *("[2]", "[ 2 ]", "[1, 2]", "[1-2]", "[1–2]", "[2;1]", "[SOURCE 2]", "[SOURCE: 2]", "[SOURCE #2]", "[SOURCES 2]"),
-    *("[BRON 2]", "[bronnen 1, 2]", "[SOURCE 1 - SOURCE 2]", "【2】", "【1, 2】", "【SOURCE 2】", "²", "¹,²", "¹⁻²"),
+    *("[BRON 2]", "[bronnen 1, 2]", "[SOURCE 1 - SOURCE 2]", "【2】", "【1, 2】", "【SOURCE 2】"),
 ]
 BEHIND = [
     *("\u00a0", "\u3000", "\u200b", "\ufeff", "\u00ad", "\x00", "\x1b", "\u2060", "\u3164", "\ufe0f", "\U000e0041"),
@@ -83,9 +83,7 @@ def test_what_an_answer_is_read_for_is_no_beginning_of_a_line(marker: str, form:
 
 
 @pytest.mark.parametrize("behind", BEHIND)
-@pytest.mark.parametrize(
-    "forged", ["[2] Source: x.pdf", "²", "Question: x", "--- SUPPLEMENTARY INFORMATION ---", "[...]"]
-)
+@pytest.mark.parametrize("forged", ["[2] Source: x.pdf", "Question: x", "--- SUPPLEMENTARY INFORMATION ---", "[...]"])
 def test_nothing_hides_behind_what_is_invisible_or_decorates(behind: str, forged: str):
     at = body(f"Text.\n{behind}{forged}", form="minimal").index("\\" + forged.replace("[...]", "[...]"))
     assert at >= 6
@@ -107,7 +105,6 @@ def test_nor_does_anything_that_is_broken_by_what_is_invisible(hidden: str, forg
     [
         ("\\\u115f[1, 2] x", "\\\u115f\\[1, 2] x"),
         ("\\\u200bQuestion: x", "\\\u200b\\Question: x"),
-        ("\u115f\u115f¹\u202eag", "\u115f\u115f\\¹\u202eag"),
         ("---\u115f--- SUPPLEMENTARY INFORMATION", "\\---\u115f\\--- SUPPLEMENTARY INFORMATION"),
     ],
 )
@@ -249,7 +246,7 @@ def test_a_line_that_would_be_a_header_gets_a_backslash_in_grouped_alone(line: s
         ("links, tasks and images stay", "[text](https://a.be)\n- [ ] to do\n- [x] done\n![a](b.png) [2]"),
         ("dates and long words stay", "[2024-01-02] log\n[10:30] said\nQuestions: many\nContexts: few\nVragen: veel"),
         ("a word of a section inside a line stays", "The question: why? In this context: here. De vraag: waarom?"),
-        ("an exponent at the start of a line stays", "²³⁵U\n¹H and ⁴He"),
+        ("a raised number at the start of a line stays", "²³⁵U\n¹H and ⁴He\n² See page 4\n¹,² Both\n³"),
         ("what is escaped stays", "\\[1] and\n\\---\n\\Question: a"),
         ("a number of a list stays", "1. one\n2) two\n10. ten"),
         ("a bracket opened at the very end stays", "Text.\n[see"),
@@ -305,8 +302,6 @@ SEEDS = [
         "1. ",
         "> ",
         "\x00[",
-        "¹",
-        "¹,",
     ),
     *("Question", "Question \u200b", "[ ", "\n", "\r", "|-", "\n[Page ", "(", "[...]", "\n- [1] ", "\\[1]", "[\u00ad1"),
 ]
@@ -324,6 +319,6 @@ def test_hostile_text_takes_linear_time(seed: str, form: str):
 
 
 @pytest.mark.parametrize("line", ["1.", "- 2)", "[", "_", "---", "- ", "(", "Question", "[...]"])
-@pytest.mark.parametrize("forged", ["[2] x", "Question: x", "---", "¹"])
+@pytest.mark.parametrize("forged", ["[2] x", "Question: x", "---"])
 def test_the_line_before_takes_nothing_from_a_line(line: str, forged: str):
     assert body(f"Text.\n{line}\n{forged}").endswith(f"\n\\{forged}")
