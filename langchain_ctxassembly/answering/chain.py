@@ -297,9 +297,9 @@ def answer_chain(
 
     Input: `input`, the question; `chat_history`, the messages so far; `conversation`, where these don't carry it;
     `mode`, one of `config.modes`; `filter`, in the form of the retriever. Only the first is required, and other keys
-    are ignored. Add `message` of the output to the history, not the bare text: it carries the chunks that the answer
-    cites, which are candidates for the next question, and the labels of its context, which documents keep. History is
-    trusted as the caller's own.
+    are ignored. Add `message` of the output to the history, not the bare text: it carries the names of the documents
+    that the answer cites, which the next question may prefer, and the labels of its context, which documents keep.
+    History is trusted as the caller's own.
 
     Output: `input`; `answer`; `context`, a document per label; `citations` that the answer uses and its `quotes`, as
     plain data; `documents`, the chunks before assembly; `trace`, as plain data; `message`, for the history;

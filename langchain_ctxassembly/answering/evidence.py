@@ -88,12 +88,9 @@ def _context_retriever_evidence(source: Source, retriever: ContextRetriever, con
     return Evidence(
         Port(search, asearch),
         _assembly_port(source, retriever.filtered_assembler, config),
-        lambda condition: retriever.filtered_assembler(condition).neighbor_store(),
         source.assembler.assembly_settings,
         lambda: (retriever.settings, (source.assembler.filter, filters_of(retriever.index))),
         retriever.call_filter,
-        source.assembler.transform_fetched,
-        reads_whole_store=source.assembler.store is None and not retriever.channels,
     )
 
 
@@ -126,11 +123,9 @@ def _retriever_evidence(source: Source, config: RunnableConfig) -> Evidence:
     return Evidence(
         Port(search, asearch),
         _assembly_port(source, assembler_for, config),
-        lambda condition: assembler_for(condition).neighbor_store(),
         assembler.assembly_settings,
         depends_on,
         lambda condition: with_call_filter(retriever, condition).get("filter"),
-        assembler.transform_fetched,
     )
 
 

@@ -100,12 +100,9 @@ def evidence_of(
     return Evidence(
         _context_search_port(own) if own else _search_port(retriever, postprocessor),
         Port(assemble, aassemble),
-        lambda filters: for_call(filters).filtered_store(question),
         postprocessor.assembly_settings,
         depends_on,
         own.call_filters if own else None,
-        postprocessor.transform_fetched,
-        reads_whole_store=own is not None and not (postprocessor.has_store or own.search_arguments()["channels"]),
     )
 
 

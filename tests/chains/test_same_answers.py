@@ -48,20 +48,18 @@ OPEN = AssemblyConfig(neighbors="unfiltered")
 CONFIG = AnswerConfig(
     intents=(Intent("practical", "Parking."), Intent("care", "Treatments."), Intent("off", "Else.", answer="Sorry.")),
     default_intent="care",
-    keywords=True,
     decompose="auto",
-    filter_fields={"year": "the year of the leaflet"},
     extra_rules=("Give no medical advice.",),
     modes={"normal": Mode(answer_tokens=100), "escalated": Mode(limit=2, answer_tokens=300)},
 )
 DRINK = "What may I drink before a gastroscopy?"
 UNDERSTOOD: dict[str, dict[str, Any]] = {
-    DRINK: {"intent": "care", "confidence": 0.9, "keywords": ["gastroscopy drink"]},
+    DRINK: {"intent": "care", "confidence": 0.9},
     "And eat?": {"intent": "care", "confidence": 0.4, "question": "What may I eat before a gastroscopy?"},
     "Parking and ferritin?": {"intent": "practical", "confidence": 1, "sub_questions": ["Parking?", "Ferritin?"]},
     "A poem, please": {"intent": "off", "confidence": 1},
     "xyzzy": {"intent": "care", "confidence": 1},
-    "Parking in 2021?": {"intent": "practical", "confidence": 1, "filters": {"year": 2021}},
+    "Parking in 2021?": {"intent": "practical", "confidence": 1},
 }
 
 
@@ -210,7 +208,6 @@ def test_the_conversation_has_all_that_is_to_be_compared() -> None:
     assert {answer.understanding.intent for answer in answers} == {"care", "practical", "off"}
     assert answers[1].understanding.rewritten
     assert answers[2].understanding.sub_questions
-    assert answers[4].understanding.filter == {"year": 2021}
 
 
 def answers_of_all_three(
@@ -355,4 +352,4 @@ def test_a_spoken_answer_has_the_same_citations_in_both_frameworks(assembly: Ass
     assert (output["answer"], str(response)) == (spoken, spoken)
     assert [tuple(one["chunk_ids"]) for one in output["citations"]] == expected
     assert [tuple(one["chunk_ids"]) for one in response.metadata["citations"]] == expected
-    assert [hit["chunk"]["id"] for hit in output["message"].additional_kwargs[MESSAGE_KEY]["cited"]]
+    assert output["message"].additional_kwargs[MESSAGE_KEY]["cited"]

@@ -11,9 +11,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from chain_samples import ANSWER, QUESTION, Runs, Scripted, following, leaflets, retriever
+from chain_samples import ANSWER, QUESTION, Runs, Scripted, leaflets, retriever
 from ctxassembly import AssemblyConfig, ConfigError, InputError, Supplement
-from ctxassembly.answering import AnswerConfig
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, answer_chain
 from langchain_samples import WordEmbeddings
 
@@ -102,13 +101,6 @@ async def test_a_retriever_runs_below_the_step() -> None:
         assert runs.below("retrieve") == ["Plain"]
 
 
-def test_a_filter_that_the_model_infers_narrows_what_any_retriever_gave() -> None:
-    config = AnswerConfig(filter_fields={"year": "the year of the leaflet"})
-    llm = Scripted(says=following({"question": None, "filters": {"year": 2022}}))
-    output = answer_chain(llm, Plain(), config).invoke({"input": QUESTION})
-    assert [one.metadata["year"] for one in output["documents"]] == [2022]
-
-
 def test_a_runnable_that_gives_documents_is_a_retriever() -> None:
     found = RunnableLambda(lambda query: [Document("In the morning.", metadata={"source": "own.pdf"})])
     assert answer_chain(Scripted(), found).invoke({"input": QUESTION})["citations"][0]["source"] == "own.pdf"
@@ -133,16 +125,6 @@ def test_our_retriever_is_held_to_its_filter_and_to_that_of_a_call() -> None:
     both = answer_chain(Scripted(), retriever(chunks))
     assert {one.metadata["tenant"] for one in both.invoke(asked)["documents"]} == {"a", "b"}
     assert {one.metadata["tenant"] for one in both.invoke({**asked, "filter": {"tenant": "b"}})["documents"]} == {"b"}
-
-
-def test_a_chunk_cited_last_has_to_pass_the_filter_of_this_call() -> None:
-    chunks = [*leaflets("lab", tenant="a"), *leaflets("gastro", tenant="b")]
-    chain = answer_chain(Scripted(says=following({"question": "A gastroscopy, and eat?"})), retriever(chunks))
-    first = chain.invoke({"input": QUESTION})
-    assert [one["source"] for one in first["citations"]] == ["lab.pdf"]
-    history = [("human", QUESTION), first["message"]]
-    then = chain.invoke({"input": "And eat?", "chat_history": history, "filter": {"tenant": "b"}})
-    assert {one.metadata["tenant"] for one in then["documents"]} == {"b"}
 
 
 def test_a_supplement_of_the_retriever_is_in_the_context() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import Any, NamedTuple
@@ -21,11 +20,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableBinding, RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
-from tenants import NOT_REWRITTEN, QUESTION, REWRITTEN, SAID, chunks, leaning, said_of, texts_of
+from tenants import NOT_REWRITTEN, QUESTION, SAID, chunks, leaning, said_of, texts_of
 
-from chain_samples import KEYWORD, Scripted, following
+from chain_samples import KEYWORD, Scripted
 from ctxassembly import MemoryIndex, MemoryStore
-from ctxassembly.answering import AnswerConfig
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
@@ -312,58 +310,3 @@ def test_what_leans_on_a_private_conversation_is_nobody_elses(config: Any, under
     assert first["answer"] == "Not after methadone [1]."
     for history in (others, []):
         assert HOW[how](chain, {"input": asked, "chat_history": history}, {})["answer"] == "No [1]."
-
-
-def carried(**metadata: Any) -> list[Any]:
-    """A conversation whose last answer cited the other tenant's chunk."""
-    index = MemoryIndex([replace(chunk, metadata={**chunk.metadata, **metadata}) for chunk in chunks("theirs")])
-    first = answer_chain(Scripted(), of_index(index)).invoke({"input": QUESTION})
-    assert [one["source"] for one in first["citations"]] == ["theirs.pdf"]
-    return [HumanMessage(QUESTION), first["message"]]
-
-
-def conversation(document: Document) -> list[Any]:
-    """A conversation whose last answer cited that document."""
-    first = answer_chain(Scripted(), RunnableLambda(lambda query: [document])).invoke({"input": QUESTION})
-    return [HumanMessage(QUESTION), first["message"]]
-
-
-@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
-@pytest.mark.parametrize("how", ["invoke", "astream"])
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "a supplement by a function"])
-def test_a_chunk_that_another_tenant_was_cited_never_comes_back(way: str, how: str) -> None:
-    given = WAYS[way]("ours")
-    chain = answer_chain(
-        Scripted(says=following(REWRITTEN)), given.retriever, assembler=given.assembler, config=AnswerConfig()
-    )
-    for history in (carried(), conversation(papers("theirs")[0])):
-        asked = {"input": "And exactly?", "chat_history": history, **given.input}
-        output = HOW[how](chain, asked, given.config)
-        assert output["result"].understanding.rewritten
-        assert SAID["theirs"] not in read_by("ours", output)
-
-
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("way", ["search_kwargs", "of the call", "ContextRetriever", "told to the assembler"])
-def test_a_chunk_of_ones_own_does(way: str, how: str) -> None:
-    given = WAYS[way]("ours")
-    chain = answer_chain(Scripted(says=following({"question": "Notice?"})), given.retriever)
-    history = conversation(papers("ours")[0])
-    output = HOW[how](chain, {"input": "And?", "chat_history": history, **given.input}, given.config)
-    assert "31 March" in output["result"].context.text
-
-
-@pytest.mark.parametrize("how", HOW)
-def test_nor_does_one_that_was_revoked_or_rewritten_since(how: str) -> None:
-    llm = Scripted(says=following({"question": "Notice in writing?"}))
-    history = conversation(papers("ours")[0])
-    gone = FAISS.from_documents(papers("ours")[1:], WordEmbeddings())
-    revoked = [replace(chunk, metadata={"tenant": "board"}) for chunk in chunks("ours")[:1]]
-    index = MemoryIndex([*revoked, *chunks("ours")[1:]])
-    told = answer_chain(Scripted(), of_index(MemoryIndex(chunks("ours")))).invoke({"input": QUESTION})
-    for retriever, before in (
-        (gone.as_retriever(), history),
-        (of_index(index.with_filter(of("ours"))), [HumanMessage(QUESTION), told["message"]]),
-    ):
-        output = HOW[how](answer_chain(llm, retriever), {"input": "And?", "chat_history": before}, {})
-        assert "31 March" not in output["result"].context.text

@@ -18,7 +18,6 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.sent import warn_unread
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.retrieval import RetrievalTrace
 from ctxassembly.errors import InputError
 from ctxassembly.retrieved import Retrieved
@@ -45,16 +44,11 @@ def retriever_result(
     notes: Sequence[str] = (),
     statements: tuple[str, ...] = (),
 ) -> RetrieverResult:
-    """Return the `hits` that pass the filter that a model inferred.
-
-    The caller's own filter is the retriever's to apply. `notes` are for the trace, `statements` for a supplement.
-    """
-    is_allowed = as_predicate(request.inferred_filter)
-    kept = tuple(hit for hit in hits if is_allowed(hit.chunk))
+    """Return `hits` as the outcome of a search; `notes` are for the trace, `statements` for a supplement."""
     searched_by = f"searched by {type(retriever).__name__}"
     words = request.question.effective_query
     trace = RetrievalTrace("other", notes=(searched_by, *notes), round_trips=1)
-    return RetrieverResult(words, (), trace, statements, intent=request.question.intent, given_hits=kept)
+    return RetrieverResult(words, (), trace, statements, intent=request.question.intent, given_hits=tuple(hits))
 
 
 def with_notes(context: Context, notes: Sequence[str]) -> Context:
@@ -153,7 +147,7 @@ class HistoryMessage(NamedTuple):
 
 
 def to_exchanges(messages: Iterable[HistoryMessage]) -> tuple[Exchange, ...]:
-    """Return the answered questions, each with its answer and the chunks that it cited.
+    """Return the answered questions, each with its answer and the documents that it cited.
 
     Several messages of one side in a row are one. Text before the first question, a question still without an
     answer, and messages without text are left out. What an answer carries that isn't of `answer_payload` is skipped
@@ -180,12 +174,12 @@ def to_exchanges(messages: Iterable[HistoryMessage]) -> tuple[Exchange, ...]:
 def answer_payload(answer: Answer) -> dict[str, Any]:
     """Return the data of `answer` for a message, under `MESSAGE_KEY`: builtins, which survive JSON.
 
-    They are the chunks that it cites, which are candidates for the next question; the citations of its context, by
-    which `resolve` finds them in the messages and documents keep their labels; and the last label given.
+    They are the ids of the documents that it cites, which the next question may prefer; the citations of its context,
+    by which `resolve` finds them in the messages and documents keep their labels; and the last label given.
     """
     citations = answer.context.citations if answer.context and answer.resolved else ()
     return {
-        "cited": [to_plain(replace(hit, chunk=replace(hit.chunk, vector=None))) for hit in answer.exchange.cited],
+        "cited": list(answer.exchange.cited),
         "citations": [to_plain(citation) for citation in citations],
         "last_label": answer.conversation.next_label - 1,
     }
@@ -193,15 +187,15 @@ def answer_payload(answer: Answer) -> dict[str, Any]:
 
 def _exchange(questions: Sequence[str], answers: Sequence[HistoryMessage]) -> Exchange:
     payload = next((one.payload for one in reversed(answers) if one.payload is not None), None)
-    return Exchange("\n".join(questions), "\n\n".join(one.text for one in answers), _cited_hits(payload))
+    return Exchange("\n".join(questions), "\n\n".join(one.text for one in answers), _cited_documents(payload))
 
 
-def _cited_hits(payload: Any) -> tuple[Hit, ...]:
+def _cited_documents(payload: Any) -> tuple[str, ...]:
     if payload is None:
         return ()
     try:
-        hits: tuple[Hit, ...] = from_plain(tuple[Hit, ...], payload["cited"])
+        documents: tuple[str, ...] = from_plain(tuple[str, ...], payload["cited"])
     except Exception:  # noqa: BLE001 - broken data can raise anything, and no message may end a thread
         warn_unread(f"its {MESSAGE_KEY!r} must be as the answer chain gave it, got {safe_repr(payload, 80)}")
         return ()
-    return hits
+    return documents

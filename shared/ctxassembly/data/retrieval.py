@@ -453,10 +453,6 @@ class QueryUnderstanding:
     """The model's own for the intent, 0 to 1, even where the default label took its place."""
     rewritten: str | None = None
     """The question made self-contained, in the language of the corpus; None if it is so already."""
-    keywords: tuple[str, ...] = ()
-    """Short queries for keyword search."""
-    filter: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Conditions on declared metadata fields, which narrow the caller's filter."""
     sub_questions: tuple[str, ...] = ()
     """Questions with evidence of their own; empty for one that needs a single piece."""
     is_dissatisfied: bool = False

@@ -6,7 +6,7 @@ An adapter puts what only its framework has around the ports: a span or a run fo
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,20 +23,14 @@ from ctxassembly.answering.requests import (
     CacheGet,
     CacheSet,
     Compute,
-    FetchCited,
     ModelReply,
     NextPiece,
     SearchAll,
-    StoredChunks,
 )
-from ctxassembly.assembly.expansion.admit import admit_chunks
 from ctxassembly.concurrency import await_with_deadline, is_async, run_in_worker, submit, wait_with_deadline
 from ctxassembly.config.answering import AnswerConfig
-from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.requests import FetchChunks
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AnswerCache
-from ctxassembly.runtime.assemble import assembly_ports
 from ctxassembly.runtime.driver import Port, adrive_stream, drive_stream
 from ctxassembly.runtime.evidence import Evidence
 from ctxassembly.safe_repr import safe_repr
@@ -229,7 +223,6 @@ class AnswerRun:
                 **self._model.ports,
                 SearchAll: evidence.search.each(lambda request: request.searches, lambda _: SEARCH_SECONDS),
                 Assemble: evidence.assemble,
-                FetchCited: Port(partial(_fetch_cited, evidence), partial(_afetch_cited, evidence)),
                 Compute: Port(_compute, _acompute),
                 **dict.fromkeys((CacheGet, CacheSet), Port(partial(_use_cache, parts.cache))),
             }
@@ -255,28 +248,6 @@ class AnswerRun:
         """Async version of `answer`."""
         *_, answer = [event async for event in self.aevents()]
         return cast(Answer, answer)
-
-
-def _fetch_cited(evidence: Evidence, request: FetchCited) -> StoredChunks | None:
-    """Return the chunks that the store has under the filter of the call; None if there is no store."""
-    if (store := evidence.store(request.filter)) is None:
-        return None
-    fetch = assembly_ports(store, transform_fetched=evidence.transform_fetched)[FetchChunks]
-    return _stored_chunks(evidence, store, fetch.call(request))
-
-
-async def _afetch_cited(evidence: Evidence, request: FetchCited) -> StoredChunks | None:
-    """Async version of `_fetch_cited`."""
-    if (store := evidence.store(request.filter)) is None:
-        return None
-    fetch = assembly_ports(store, transform_fetched=evidence.transform_fetched, needs_sync=False)[FetchChunks]
-    return _stored_chunks(evidence, store, await fetch.acall(request))
-
-
-def _stored_chunks(evidence: Evidence, store: Any, chunks: Iterable[Chunk]) -> StoredChunks:
-    may_be_read = getattr(store, "holds_filter", None) is True or evidence.reads_whole_store
-    usable, _, _ = admit_chunks(chunks)
-    return StoredChunks(usable, may_be_read)
 
 
 def _compute(request: Compute) -> Any:

@@ -128,21 +128,6 @@ def test_a_malformed_question_changes_nothing(reply):
     assert understood.notes[0].startswith("understand: question is malformed")
 
 
-def test_filters_are_taken_for_declared_fields_in_the_form_of_a_filter():
-    config = AnswerConfig(filter_fields={"year": "the year of the report", "campus": "north or south"})
-    reply = {"filters": {"year": {"$gte": 2024}, "campus": None, "tenant": "b", "$or": [{"tenant": "b"}]}}
-    understood = understand("reports since 2024", config, model=Scripted(understand=reply))
-    assert understood.filter == {"year": {"$gte": 2024}}
-    assert [note.partition("left out, ")[2] for note in understood.notes] == [
-        "'tenant' is no declared field",
-        "'$or' is no declared field",
-    ]
-    odd = understand("reports", config, model=Scripted(understand={"filters": {"year": {"$near": 2024}}}))
-    assert odd.filter == {}
-    assert "a filter was left out" in odd.notes[0]
-    assert understand("reports", config, model=Scripted(understand={"filters": [1]})).filter == {}
-
-
 def test_at_most_four_sub_questions_as_published_and_one_is_none():
     config = AnswerConfig(decompose="auto")
     parts = [f"part {number}" for number in range(6)]
@@ -150,12 +135,6 @@ def test_at_most_four_sub_questions_as_published_and_one_is_none():
     assert understand("a", config, model=Scripted(understand={"sub_questions": ["a"]})).sub_questions == ()
     odd = understand("a", config, model=Scripted(understand={"sub_questions": "a, b"}))
     assert (odd.sub_questions, odd.notes) == ((), ("understand: sub_questions is malformed, 'a, b'",))
-
-
-def test_keyword_queries_are_asked_for():
-    model = Scripted(understand={"keywords": ["parking", " parking ", "costs", "euro", "tower"]})
-    understood = understand("What does parking cost?", AnswerConfig(keywords=True), model=model)
-    assert understood.keywords == ("parking", "costs", "euro")
 
 
 def test_a_question_can_not_leave_its_quotation_marks():

@@ -16,8 +16,6 @@ from ctxassembly.wording.prompts import STYLES
         ({"default_intent": "practical"}, "default_intent"),
         ({"rewrite": "never"}, "rewrite"),
         ({"decompose": True}, "decompose"),
-        ({"keywords": 1}, "keywords"),
-        ({"filter_fields": ("tenant",)}, "filter_fields"),
         ({"modes": {"normal": 1_000}}, "modes"),
         ({"style": "polite"}, "style"),
         ({"style": None}, "style"),

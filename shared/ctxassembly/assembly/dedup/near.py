@@ -38,7 +38,8 @@ class NearIndex:
         self._words = [frozenset(text) for text in listed]
         # Hashes take a third of the memory of the words, and two of 64 bits are equal by chance once in 10^19.
         self._shingles = [
-            frozenset(map(hash, zip(*(text[first:] for first in range(SHINGLE_WORDS)), strict=False))) for text in listed
+            frozenset(map(hash, zip(*(text[first:] for first in range(SHINGLE_WORDS)), strict=False)))
+            for text in listed
         ]
         self._kept: list[int] = []
 
