@@ -62,4 +62,4 @@ def test_a_tight_budget_is_named_and_a_larger_one_tried(ensemble: EnsembleRetrie
     report = diagnose([{"question": ASKED, "quotation": last}], retriever=ensemble, assembly=config)
     [row] = report.rows
     assert row.layer == "over budget"
-    assert [remedy.setting for remedy in row.remedies] == ["granularity='auto'", "max_tokens=120"]
+    assert [*row.remedies] == ["granularity='auto'", "max_tokens=120"]

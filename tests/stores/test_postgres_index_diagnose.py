@@ -58,6 +58,6 @@ def test_each_piece_of_evidence_has_its_layer(tenants: PostgresIndex):
 def test_what_the_filter_excludes_is_named_by_its_id_alone(tenants: PostgresIndex, evidence: Evidence):
     report = diagnose(asked(evidence), index=tenants, embed=embed_query)
     [row] = report.rows
-    assert (row.layer, row.chunk_id, row.remedies) == ("filtered", "south#0", ())
+    assert (row.layer, row.chunk_id, row.remedies) == ("filtered", "south#0", {})
     quoted = evidence.quotation or ""
     assert "In the south" not in (repr(report) + str(report) + report.to_html()).replace(quoted, "")
