@@ -50,8 +50,8 @@ QUOTE_CHARS = 1_000
 _CLOSING: dict[str, str] = {}
 """The marks that end a quote, by the mark that begins it, of all languages: an answer may be in another one than its
 context."""
-for _opening, _closing in (pair for language in LANGUAGES.values() for pair in language.quotes):
-    _CLOSING[_opening] = "".join(sorted({*_CLOSING.get(_opening, ""), _closing}))
+for _pair in (pair for language in LANGUAGES.values() for pair in language.quotes):
+    _CLOSING[_pair[0]] = "".join(sorted({*_CLOSING.get(_pair[0], ""), _pair[1]}))
 QUOTE_PATTERN = re.compile(
     "|".join(
         (
