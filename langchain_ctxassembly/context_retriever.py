@@ -20,13 +20,12 @@ from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combine_filters
-from ctxassembly.data.retrieval import Channel
+from ctxassembly.data.retrieval import Channel, Retrieved
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncIndex, Index
 from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.evidence import has_chunks
 from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_channel, to_question
 from langchain_ctxassembly.assembler import ContextAssembler

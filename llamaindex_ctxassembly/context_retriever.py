@@ -19,13 +19,12 @@ from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import combine_filters, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.retrieval import Channel
+from ctxassembly.data.retrieval import Channel, Retrieved
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncIndex, Index
 from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.evidence import has_chunks
 from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_channel, to_question
 from ctxassembly.user_warnings import WarnOnce

@@ -39,9 +39,8 @@ from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sources import MESSAGE_KEY
-from ctxassembly.data.retrieval import QueryUnderstanding
+from ctxassembly.data.retrieval import QueryUnderstanding, Retrieved
 from ctxassembly.errors import InputError
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.answer import aunderstand, understand
 from ctxassembly.runtime.answer_run import AnswerRun, ChainParts, check_answer_config, check_cache
 from ctxassembly.runtime.driver import Port

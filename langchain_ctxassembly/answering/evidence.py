@@ -21,8 +21,8 @@ from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_s
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import is_filter
+from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.driver import Port
 from ctxassembly.runtime.evidence import Evidence, asearch_index, filters_of, search_index
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs

@@ -19,8 +19,8 @@ from ctxassembly.adapters.metadata import retriever_result
 from ctxassembly.answering.requests import Assemble, Search
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
+from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.driver import Port
 from ctxassembly.runtime.evidence import Evidence, asearch_index, filters_of, search_index
 from llamaindex_ctxassembly.context_retriever import ContextRetriever, configure_retriever

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ctxassembly.adapters.blocks import assembled_blocks
 from ctxassembly.answering.answer import Answer
 from ctxassembly.answering.requests import Exchange, Search
-from ctxassembly.cached_property import cached_property
 from ctxassembly.context import Context
 from ctxassembly.conversations.sent import warn_unread
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.retrieval import RetrievalTrace
+from ctxassembly.data.retrieval import RetrievalTrace, Retrieved
 from ctxassembly.errors import InputError
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import from_plain, to_plain, trace_to_plain
 

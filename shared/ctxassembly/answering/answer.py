@@ -16,11 +16,10 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit, Span
 from ctxassembly.data.citations import Citation
-from ctxassembly.data.retrieval import QueryUnderstanding
-from ctxassembly.retrieved import Retrieved
+from ctxassembly.data.retrieval import QueryUnderstanding, Retrieved
 from ctxassembly.serialization import to_plain
 from ctxassembly.text.sentences import sentence_ends
-from ctxassembly.tracing.recorder import Stages
+from ctxassembly.tracing import Stages
 from ctxassembly.wording.prompts import NOT_ENOUGH
 
 _NON_SPACE, _LEADING_MARKER = re.compile(r"\S"), re.compile(r"\s*\[")

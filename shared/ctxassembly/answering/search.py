@@ -38,10 +38,9 @@ from ctxassembly.assembly.selection.supplement import Supplement, supplement_fro
 from ctxassembly.config.answering import Mode
 from ctxassembly.config.retrieval import Boost
 from ctxassembly.data.chunks import Hit, Identity, separate_shared_ids
-from ctxassembly.data.retrieval import QueryUnderstanding
+from ctxassembly.data.retrieval import QueryUnderstanding, Retrieved
 from ctxassembly.errors import ConfigError, StoreError
 from ctxassembly.retrieval.search import Question
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.safe_repr import describe_error
 
 EFFECTIVE_QUERY_WEIGHT, ORIGINAL_WEIGHT, PART_WEIGHT = 1.3, 0.5, 1.0

@@ -37,8 +37,7 @@ from ctxassembly.data.candidates import (
 )
 from ctxassembly.data.trace import IN_CONTEXT, Decision, Outcome, Shortened
 from ctxassembly.text.words import MatchedTerms, TermQuery
-from ctxassembly.tracing.lineage import Lineage
-from ctxassembly.tracing.retained_hits import is_retained
+from ctxassembly.tracing import Lineage, is_retained
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 

@@ -24,7 +24,7 @@ from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Decision, Shortened, Trace
 from ctxassembly.text.words import MatchedTerms, TermQuery
 from ctxassembly.tokens.counter import TokenCounter, counter_for
-from ctxassembly.tracing.retained_hits import is_retained, retain_hits
+from ctxassembly.tracing import is_retained, retain_hits
 from ctxassembly.wording.formats import infer_format
 
 _COPIES = (EXACT_DUPLICATE, NEAR_DUPLICATE, SEMANTIC_DUPLICATE)

@@ -51,9 +51,7 @@ from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Decision, Shortened, Trace
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import TokenCounter, counter_for
-from ctxassembly.tracing.lineage import Lineage
-from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
-from ctxassembly.tracing.retained_hits import retain_hits
+from ctxassembly.tracing import Lineage, TraceRecorder, count_by_reason, retain_hits
 from ctxassembly.wording.formats import infer_format
 from ctxassembly.wording.metadata_labels import MetadataReader
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
-from ctxassembly.data.validation import NonBlank, Range, check_fields, config_class, one_of
+from ctxassembly.data.validation import NonBlank, Range, check_fields, one_of
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.prompts import Style
 
@@ -18,7 +18,6 @@ Forbidden: TypeAlias = "tuple[str, ...] | Callable[[str], Any]"
 """Patterns, or a function from an answer to True if it is forbidden."""
 
 
-@config_class
 @dataclass(frozen=True, slots=True)
 class Intent:
     """A class of questions, with a label and a description.
@@ -38,7 +37,6 @@ class Intent:
         check_fields(self, "intent.")
 
 
-@config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
     """How much is retrieved, and how long the answer may be.
@@ -102,7 +100,6 @@ PUBLISHED_REWRITING = (
 )
 
 
-@config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerConfig:
     """The settings of an answer chain. By default it calls the model once, for the answer.

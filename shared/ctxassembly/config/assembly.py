@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Annotated, Any, Literal, TypeVar
 
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.validation import Choice, Encoding, Range, as_keys, check_fields, check_int, config_class, one_of
+from ctxassembly.data.validation import Choice, Encoding, Range, as_keys, check_fields, check_int, one_of
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.tiktoken_files import check_encoding
@@ -112,7 +112,6 @@ def names_published_parameters(cls: type[T]) -> type[T]:
 
 
 @names_published_parameters
-@config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyConfig:
     """The settings of an assembly. Every default is measured; all values are checked at construction.

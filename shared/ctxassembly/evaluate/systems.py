@@ -15,9 +15,9 @@ from ctxassembly.data.blocks import AssembledBlock, block_in
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.citations import Citation
 from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import InputError
 from ctxassembly.evaluate.questions import LabeledQuestion
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.assemble import assemble
 from ctxassembly.safe_repr import safe_repr, to_id
 

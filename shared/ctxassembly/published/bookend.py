@@ -13,7 +13,7 @@ from ctxassembly.assembly.selection.shorten import longest_prefix, truncate
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import BELOW_FLOOR, IRRELEVANT, SEMANTIC_DUPLICATE, Candidate
 from ctxassembly.data.requests import Request
-from ctxassembly.data.validation import Range, check_fields, config_class
+from ctxassembly.data.validation import Range, check_fields
 from ctxassembly.errors import ConfigError
 from ctxassembly.published.common import (
     Published,
@@ -29,7 +29,6 @@ from ctxassembly.published.common import (
 Zone = Annotated[int, Range(0)]
 
 
-@config_class
 @dataclass(frozen=True)
 class ContextBudget:
     """The zones of a prompt, in tokens, each at least 0.
@@ -60,7 +59,6 @@ class ContextBudget:
         return sum(getattr(self, zone.name) for zone in fields(self))
 
 
-@config_class
 @dataclass(frozen=True)
 class Bookend(Published):
     """Drop copies by meaning, compress long chunks, pack by score, put the best first and the second-best last.

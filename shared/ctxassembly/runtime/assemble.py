@@ -43,7 +43,7 @@ from ctxassembly.protocols import (
 from ctxassembly.runtime.driver import Port, Ports, adrive, drive, stage_ports
 from ctxassembly.runtime.scorers import scorer_port
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.tracing.recorder import log_context
+from ctxassembly.tracing import log_context
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.data.filters import is_filter
+from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.data.trace import StageBegan, StageEnded
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.assemble import aassemble, assemble
 from ctxassembly.runtime.driver import Port, adrive, drive, stage_ports
 from ctxassembly.runtime.retrieve import aretrieve, retrieve

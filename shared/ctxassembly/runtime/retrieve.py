@@ -22,7 +22,7 @@ from ctxassembly.data.requests import (
     SearchChunks,
     SearchRequest,
 )
-from ctxassembly.data.retrieval import Channel, Explanation
+from ctxassembly.data.retrieval import Channel, Explanation, Retrieved
 from ctxassembly.data.validation import check_type
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncIndex, AsyncOnStage, EmbedQuery, Index, OnStage, Reranker, SearchFunction
@@ -31,7 +31,6 @@ from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.pipeline import retrieve_flow
 from ctxassembly.retrieval.search import Capabilities, Question, check_capabilities
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.driver import Port, Ports, adrive, drive, stage_ports
 from ctxassembly.safe_repr import safe_repr
 
@@ -82,7 +81,7 @@ def retrieve(
     given = (index, embed, taxonomy, channels, rerankers, category_of, on_stage)
     config, ports, capabilities = prepare_search(config, *given)
     flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
-    return Retrieved.with_views(drive(flow, _batch_ports(ports, config, index, on_stage, needs_sync=True)))
+    return drive(flow, _batch_ports(ports, config, index, on_stage, needs_sync=True))
 
 
 async def aretrieve(
@@ -110,7 +109,7 @@ async def aretrieve(
     given = (index, embed, taxonomy, channels, rerankers, category_of, on_stage)
     config, ports, capabilities = prepare_search(config, *given)
     flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
-    return Retrieved.with_views(await adrive(flow, _batch_ports(ports, config, index, on_stage, needs_sync=False)))
+    return await adrive(flow, _batch_ports(ports, config, index, on_stage, needs_sync=False))
 
 
 def explain(

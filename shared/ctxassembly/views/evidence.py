@@ -17,7 +17,7 @@ from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
 from ctxassembly.data.citations import ContextData, Passage
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import pluralize, safe_repr
-from ctxassembly.tracing.retained_hits import MAX_SHOWN_HITS
+from ctxassembly.tracing import MAX_SHOWN_HITS
 
 Evidence = str | tuple[str, int, int]
 """A text, or a span of a document: its id, start and end in characters, half-open."""

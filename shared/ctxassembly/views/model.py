@@ -17,7 +17,7 @@ from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
 from ctxassembly.data.citations import Citation, ContextData
 from ctxassembly.data.trace import Decision
 from ctxassembly.safe_repr import join_first
-from ctxassembly.tracing.retained_hits import MAX_SHOWN_HITS
+from ctxassembly.tracing import MAX_SHOWN_HITS
 from ctxassembly.views.evidence import LocatedEvidence, evidence_status
 from ctxassembly.views.html import (
     ID_CHARS,

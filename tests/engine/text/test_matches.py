@@ -14,7 +14,7 @@ from builders import decision, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from ctxassembly.serialization import trace_to_plain
 from ctxassembly.text.words import MatchedTerms, TermQuery
-from ctxassembly.tracing.retained_hits import MAX_HIT_CHARS, MAX_SHOWN_HITS
+from ctxassembly.tracing import MAX_HIT_CHARS, MAX_SHOWN_HITS
 
 QUERY = "Mag ik drinken voor de behandelingen?"
 

@@ -4,7 +4,7 @@ import pickle
 
 from builders import hits_of, numbered, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
-from ctxassembly.tracing.retained_hits import MAX_HIT_CHARS, MAX_SHOWN_HITS
+from ctxassembly.tracing import MAX_HIT_CHARS, MAX_SHOWN_HITS
 
 
 def many(number: int) -> list[Hit]:

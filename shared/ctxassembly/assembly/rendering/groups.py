@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from operator import add, attrgetter, sub
 from typing import NamedTuple
 
@@ -23,7 +24,6 @@ from ctxassembly.assembly.rendering.excerpt import (
     gap_marker,
 )
 from ctxassembly.assembly.rendering.order import SortKeys
-from ctxassembly.cached_property import cached_property
 from ctxassembly.data.candidates import GAP, Candidate, CitationBlock, HeaderDetail, Join, RenderedPart, TextPiece
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.tokens.counter import TokenSpan

@@ -18,7 +18,7 @@ from ctxassembly.data.candidates import Candidate, RenderedSupplement
 from ctxassembly.data.requests import Request, ScoreTexts, TextScores
 from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import describe_error, pluralize
-from ctxassembly.tracing.recorder import TraceRecorder
+from ctxassembly.tracing import TraceRecorder
 
 MAX_SENTENCES = 200
 """Maximum number of sentences that are scored."""

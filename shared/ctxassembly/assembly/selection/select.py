@@ -44,7 +44,7 @@ from ctxassembly.data.candidates import (
 )
 from ctxassembly.data.requests import CompressTexts, Request
 from ctxassembly.safe_repr import pluralize, safe_repr
-from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
+from ctxassembly.tracing import TraceRecorder, count_by_reason
 
 TYPICAL_CHARS_PER_TOKEN = 4.0
 """For English prose. It only decides how many texts a language model reads."""

@@ -1,4 +1,4 @@
-"""Records a running assembly for its trace, and writes the trace to the log.
+"""The trace in the making: forms and copies of candidates, the stages under way, the hits kept for views, and the log.
 
 Stages are timed for the trace and reported to observers. An observer may have to be awaited, and the requests of a
 stage belong below its span. So a flow doesn't call the observer: it yields the beginning and the end of a stage as it
@@ -13,15 +13,87 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from ctxassembly.data.candidates import Reason
+from ctxassembly.data.candidates import Candidate, Reason
+from ctxassembly.data.chunks import Hit, RetrievedFragment
 from ctxassembly.data.citations import ContextData
 from ctxassembly.data.trace import Decision, Stage, StageBegan, StageEnded
 from ctxassembly.safe_repr import safe_repr
+
+_ID_CHARS = 80
+MAX_SHOWN_HITS = 40
+"""Hits that the views show with their text."""
+MAX_HIT_CHARS = 8_000
+"""Most characters of a hit that are kept, and looked up in the other hits. A longer text keeps half of them at each
+end."""
+MAX_NAMED_DOCUMENTS = 300
+"""Most documents that the views name although nothing of them is included: as many as a table of decisions has rows."""
+
+
+class Lineage:
+    """The present form of each candidate, and its original if it is a copy."""
+
+    def __init__(self) -> None:
+        self._current: dict[int, Candidate] = {}
+        self._duplicates: dict[int, tuple[Candidate, Reason]] = {}
+
+    def record_forms(self, candidates: Iterable[Candidate]) -> None:
+        """Record the present forms of candidates."""
+        self._current |= {candidate.key: candidate for candidate in candidates}
+
+    def merge_duplicates(
+        self, candidates: Sequence[Candidate], original_of: Mapping[int, Candidate], why: Reason
+    ) -> tuple[Candidate, ...]:
+        """Record the copies among `candidates`; return the others with what they inherit. Both are best first."""
+        if not original_of:
+            return tuple(candidates)
+        self.record_duplicates(original_of, why)
+        heirs = inherit_ranks(candidates, original_of)
+        self.record_forms(heirs)
+        return heirs
+
+    def record_duplicates(self, original_of: Mapping[int, Candidate], why: Reason) -> None:
+        """Record copies by their keys, each with its original in any form. The originals inherit nothing."""
+        self._duplicates |= {key: (original, why) for key, original in original_of.items()}
+
+    def duplicates(self) -> dict[int, tuple[Candidate, Reason]]:
+        """Return for each copy, by key, the candidate that represents it in the end, and the reason.
+
+        The reason is the last one on the way there: an exact copy of a near duplicate is a near duplicate.
+        """
+        ends: dict[int, tuple[Candidate, Reason]] = {}
+        for copy, (original, reason) in self._duplicates.items():
+            end, why = original, reason
+            while end.key in self._duplicates:
+                end, why = self._duplicates[end.key]
+            ends[copy] = (end, why)
+        return ends
+
+    def current(self, candidate: Candidate) -> Candidate:
+        """Return the present form of `candidate`."""
+        return self._current.get(candidate.key, candidate)
+
+
+def inherit_ranks(candidates: Iterable[Candidate], original_of: Mapping[int, Candidate]) -> tuple[Candidate, ...]:
+    """Return the candidates that are kept, best first, with what they inherit from their copies.
+
+    A candidate gets the best score, and the rank and distance of the best, among itself and its copies. `candidates`
+    are all of them, best first; `original_of` has the original of each copy.
+    """
+    groups: dict[int, list[Candidate]] = {}
+    for candidate in candidates:
+        groups.setdefault(original_of.get(candidate.key, candidate).key, []).append(candidate)
+    heirs: list[Candidate] = []
+    for key, group in groups.items():
+        first, representative = group[0], next(candidate for candidate in group if candidate.key == key)
+        score = max((candidate.score for candidate in group if candidate.score is not None), default=None)
+        heirs.append(representative._replace(rank=first.rank, distance=first.distance, score=score))
+    return tuple(heirs)
+
 
 Outputs = Callable[[], Mapping[str, Any]]
 """The counts of a stage besides chunks; computed only for an observer."""
@@ -111,20 +183,13 @@ class TraceRecorder(Stages):
             yield self._end_event(chunks_out, outputs() if outputs else counts or {})
 
 
-LOGGER_NAME = "ctxassembly"
-_ID_CHARS = 80
-
-
 def log_context(context: ContextData) -> None:
     """Log the summary of the trace with the reasons for leaving out, and at DEBUG the decision on each chunk."""
     logging = sys.modules.get("logging")  # not imported here: if nobody has, nobody listens
-    if logging is None or not (logger := logging.getLogger(LOGGER_NAME)).isEnabledFor(logging.INFO):
+    if logging is None or not (logger := logging.getLogger("ctxassembly")).isEnabledFor(logging.INFO):
         return
     trace = context.trace
-    reasons: dict[str, int] = {}
-    for decision in trace.decisions:
-        if decision.outcome == "dropped":
-            reasons[decision.reason] = reasons.get(decision.reason, 0) + 1
+    reasons = Counter(decision.reason for decision in trace.decisions if decision.outcome == "dropped")
     why = "; ".join(f"{number:,} {reason}" for reason, number in reasons.items())
     logger.info("%s%s", trace.summary, f" (left out: {why})" if why else "")
     if logger.isEnabledFor(logging.DEBUG):
@@ -140,3 +205,38 @@ def _format_decision(decision: Decision) -> str:
     found = f", found by {safe_repr(decision.search_method, _ID_CHARS)}" if decision.search_method else ""
     name = f"{safe_repr(decision.chunk_id, _ID_CHARS)} of {safe_repr(decision.document_id, _ID_CHARS)}"
     return f"{name}, {which} {decision.rank + 1}: {decision.outcome}, {decision.reason}{because}{tokens}{found}"
+
+
+def is_retained(candidate: Candidate) -> bool:
+    """Return True if a context keeps the whole text of `candidate`, whatever becomes of it."""
+    return candidate.is_hit and candidate.rank < MAX_SHOWN_HITS and len(candidate.chunk.text) <= MAX_HIT_CHARS
+
+
+def retain_hits(hits: Sequence[Hit], selected: Iterable[Candidate]) -> tuple[RetrievedFragment, ...]:
+    """Return the hits that a context keeps for its views, by rank.
+
+    A retriever may find thousands of hits. A context that kept them all would be pickled, cached and sent with every
+    text that was retrieved. So it keeps the hits that its views show, and one without its text for each further
+    document that they name.
+    """
+    kept = [_fragment(rank, hit, hit.chunk.text) for rank, hit in enumerate(hits[:MAX_SHOWN_HITS])]
+    if len(hits) <= MAX_SHOWN_HITS:
+        return tuple(kept)
+    named = {chunk.document_id for chunk in (*(one.chunk for one in selected), *(one.chunk for one in kept))}
+    max_named = len(named) + MAX_NAMED_DOCUMENTS
+    for rank, hit in enumerate(hits[MAX_SHOWN_HITS:], MAX_SHOWN_HITS):
+        if hit.chunk.document_id not in named and len(named) < max_named:
+            named.add(hit.chunk.document_id)
+            kept.append(_fragment(rank, hit, ""))
+    return tuple(kept)
+
+
+def _fragment(rank: int, hit: Hit, text: str) -> RetrievedFragment:
+    """Return a hit without its vector, and of a long text only the two ends."""
+    chunk = hit.chunk
+    if len(text) > MAX_HIT_CHARS:
+        half = MAX_HIT_CHARS // 2
+        text = text[:half] + text[-half:]
+    if text is not chunk.text or chunk.vector is not None:
+        chunk = replace(chunk, text=text, vector=None)
+    return RetrievedFragment(rank, chunk, hit.score, len(hit.chunk.text))
