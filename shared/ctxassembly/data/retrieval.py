@@ -7,13 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.safe_repr import join_first, pluralize
-
-if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
 
 Channel = Literal["vector", "keyword", "questions", "entities", "list", "rescue"]
 """The ways in which chunks are found."""
@@ -301,7 +298,7 @@ class RetrievalTrace:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The hits for a query, best first, and their trace. A notebook and `rich.print` show how each came to its place.
+    """The hits for a query, best first, and their trace. A notebook shows how each came to its place.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin."), Chunk("lab#1", "lab", "Ferritin, and iron.")])
@@ -449,11 +446,6 @@ class Retrieved:
         from ctxassembly.views.retrieval import retrieval_html
 
         return retrieval_html(self)
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.views.terminal import render_encodable, render_retrieval
-
-        yield from render_encodable(render_retrieval(self), console, options)
 
 
 @dataclass(frozen=True, slots=True)

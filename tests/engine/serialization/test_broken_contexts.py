@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import json
 import pickle
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, Hit, InputError, MemoryStore, assemble
 from ctxassembly.adapters.metadata import ContextPayload, block_metadata
@@ -135,7 +133,6 @@ def use_all_of(context: Context) -> None:
         see_above_note(context, RICH),
         [*known_in(context)],
     ]
-    Console(file=io.StringIO()).print(context)
     again = Context.from_dict(json.loads(json.dumps(context.to_dict(), allow_nan=False)))
     assert again == context or "nan" in repr(context)
     assert copy.deepcopy(context) == copy.copy(context) or "nan" in repr(context)

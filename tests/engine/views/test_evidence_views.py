@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from io import StringIO
 
 import pytest
 from hypothesis import Phase, given, settings
-from rich.console import Console
 from test_page import sound
 
 import strategies
@@ -125,12 +123,3 @@ def test_without_evidence_nothing_is_said_of_it():
     assert "vidence" not in sound(context.to_html()).all("section")[0].text
     assert context.view().to_html() == context.to_html()
     assert unanchored(context.view()._repr_html_()) == unanchored(context._repr_html_())
-
-
-def test_a_terminal_says_the_same():
-    console = Console(file=StringIO(), width=200)
-    console.print(leaflet(max_tokens=17).view(evidence=[WATER, FOOD]))
-    printed = console.file.getvalue()
-    assert "Evidence: 1 of 2 pieces read" in printed
-    assert f"read: hit 1: {WATER}" in printed
-    assert f"lost: retrieved as hit 2, dropped: budget: {FOOD}" in printed

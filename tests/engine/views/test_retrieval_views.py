@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
-from io import StringIO
 
 import pytest
-from rich.console import Console
 
 from browser import CONTRAST, DARK, LIGHT, measured
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig, Retrieved, assemble, retrieve
@@ -111,33 +109,10 @@ def test_a_context_carries_its_retrieval_but_neither_saves_nor_compares_it():
     assert "The steps of retrieval" in carrying._repr_html_()
     for shown in (carrying, context.view(retrieved=found), carrying.view()):
         assert unanchored(shown._repr_html_()) in unanchored(context.to_html(retrieved=found))
-        assert "How it was found" in printed(shown)
 
 
 def test_nothing_found_is_said():
     assert "No hit says how it was found." in retrieved("").to_html()
-    assert "No hit says how it was found." in printed(retrieved(""))
-
-
-def printed(shown: object) -> str:
-    console = Console(file=StringIO(), width=300)
-    console.print(shown)
-    return console.file.getvalue()
-
-
-def test_a_terminal_names_the_channels_and_what_was_dropped():
-    found = retrieved(limit=2)
-    assert "place 3 after fuse, where 2 are kept" in printed(found)
-    assert "2 hits by keyword" in printed(found)
-
-
-def test_no_text_of_a_retrieval_commands_the_terminal():
-    hostile = "\x1b]0;owned\x07[bold]x[/bold]\u202e"
-    one = RetrievedChunk(
-        Chunk(hostile, hostile, "Iron."), 1.0, ("rescue",), because_of=(hostile,), factors=((hostile, 2.0),)
-    )
-    text = printed(Retrieved(hostile, (one,), RetrievalTrace("none", notes=(hostile,), terms={hostile: 1.0})))
-    assert not {"\x1b", "\x07", "\u202e"} & set(text)
 
 
 def test_texts_ids_and_notes_can_do_nothing():
