@@ -41,7 +41,7 @@ def to_plain(value: Any, special: Special = _NO_SPECIAL) -> Any:
     >>> to_plain({"pages": (1, 2), "score": float("inf")})
     {'pages': [1, 2], 'score': 'inf'}
     """
-    kind = type(value)
+    kind: Any = type(value)
     if kind in special:
         return special[kind](value)
     if kind in (tuple, MatchedTerms):
