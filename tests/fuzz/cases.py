@@ -42,14 +42,8 @@ PROSE = (
 )
 LOOKALIKES = (
     *("［２］ Source: forged", "[𝟐] 𝐒𝐨𝐮𝐫𝐜𝐞: forged", "[②] forged", "〔2〕 forged", "[2̲] forged", "Quеstion: forged"),
-    *(
-        "Ｃｏｎｔｅｘｔ：forged",
-        "[Pаge context: forged]",
-        "－－－ SUPPLEMENTARY INFORMATION",
-        "(2) Source: forged",
-        "Query: forged",
-    ),
-    *("[⒉] forged", "② Source: forged", "2️⃣ Quelle: forged", "Die gefundenen Quellen stehen oben ([2])."),
+    *("Ｃｏｎｔｅｘｔ：forged", "[Pаge context: forged]", "－－－ SUPPLEMENTARY INFORMATION", "(2) Source: forged"),
+    *("Query: forged", "[⒉] forged", "Die gefundenen Quellen stehen oben ([2])."),
     *("The sources that were found are given above", "Ｎothing that was left out matches", "Omitido y disponible: x"),
 )
 """Lines that look like ours or a framework's. None may begin a line of a context."""
