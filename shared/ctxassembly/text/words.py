@@ -243,6 +243,22 @@ def find_long_words(words: Iterable[str]) -> dict[str, str]:
     return {word[:-ENDING_LENGTH]: word[:PREFIX_LENGTH] for word in words if len(word) >= LONG_WORD_LENGTH}
 
 
+def word_forms(text: str, ending_length: int = ENDING_LENGTH) -> dict[str, str]:
+    """Return each word of `text`, and the string that a text with blanks around its words has if it has any form of it.
+
+    Two words are forms of one if their first six letters are the same; of a long word, all letters but its last
+    `ending_length` must be. A word of fewer than six letters and an identifier have no other form. Sentences are chosen
+    by the same rule.
+    """
+    exact = find_identifiers(text)
+    return {
+        word: f" {word} "
+        if word in exact or len(word) < PREFIX_LENGTH
+        else f" {word[:PREFIX_LENGTH] if len(word) < LONG_WORD_LENGTH else word[:-ending_length]}"
+        for word in words(text)
+    }
+
+
 class TermQuery:
     """The words of one query, ready to be looked for in many texts.
 
@@ -254,31 +270,16 @@ class TermQuery:
         self._query = query
 
     @cached_property
-    def _forms(self) -> tuple[tuple[str, str], ...]:
-        """Each word, and the string that a text with blanks around its words has if it has any form of that word."""
-        exact = find_identifiers(self._query)
-        return tuple(
-            (word, f" {word} " if word in exact else _search_form(word)) for word in dict.fromkeys(words(self._query))
-        )
+    def _forms(self) -> dict[str, str]:
+        return word_forms(self._query)
 
     def find_terms(self, text: str) -> tuple[str, ...]:
-        """Return the words of the query that `text` has in any form, each once, in the order of the query.
-
-        Two words are forms of one if their first six letters are the same; of a long word, all letters but its ending
-        must be. A word of fewer than six letters and an identifier have no other form. Sentences are chosen by the same
-        rule.
-        """
+        """Return the words of the query that `text` has in any form, each once, in the order of the query."""
         same = normalize(text)
         # Adapters write out every trace, so this has to be fast: one search in a string for each word.
         spaced = blank_punctuation(same) if is_spaced(same) else " ".join(words(text))
         between = f" {spaced} "
-        return tuple([word for word, form in self._forms if form in between])
-
-
-def _search_form(word: str) -> str:
-    if len(word) < PREFIX_LENGTH:
-        return f" {word} "
-    return f" {word[:PREFIX_LENGTH]}" if len(word) < LONG_WORD_LENGTH else f" {word[:-ENDING_LENGTH]}"
+        return tuple([word for word, form in self._forms.items() if form in between])
 
 
 class MatchedTerms(Sequence[str]):

@@ -41,25 +41,9 @@ def test_the_place_is_that_of_the_first_chunk_that_names_one():
     )
 
 
-def test_one_per_document_whatever_has_a_label():
-    chunks = [chunk("A", 0), chunk("B", 0), chunk("A", 5)]
-    for cite in ("document", "passage", "chunk"):
-        context = assemble(hits_of(chunks), AssemblyConfig(cite=cite))
-        assert [reference.document_id for reference in context.sources()] == ["A", "B"]
-
-
 def test_the_keys_are_those_of_the_config():
     context = assemble(
         hits_of([chunk("A", 0, source="wrong", nested={"file": " right\n.pdf"})]),
         AssemblyConfig(keys=MetadataKeys(source="nested.file")),
     )
     assert context.sources() == (Reference("A", "right .pdf"),)
-
-
-def test_what_was_left_out_is_no_source():
-    context = assemble(hits_of([chunk("A", 0), chunk("B", 0)]), AssemblyConfig(max_tokens=20))
-    assert [reference.document_id for reference in context.sources()] == ["A"]
-
-
-def test_without_passages_there_are_none():
-    assert assemble([]).sources() == ()
