@@ -33,12 +33,11 @@ class LeftOutInput(BaseModel):
 
     words: str | None = Field(None, description=ARGUMENTS["words"])
     document: str | None = Field(None, description=ARGUMENTS["document"])
-    page: str | int | None = Field(None, description=ARGUMENTS["page"])
     label: str | int | None = Field(None, description=ARGUMENTS["label"])
 
 
 def left_out_tool(context: Context | Mapping[str, Any], *, postprocessor: ContextAssemblyPostprocessor) -> FunctionTool:
-    """Return a tool for what `context` left out, by words, document or page, and for the text around a label.
+    """Return a tool for what `context` left out, by words or document, and for the text around a label.
 
     >>> from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
     >>> said = {"a.pdf": "Eat nothing for six hours.", "b.pdf": "You may not drive that day."}
@@ -48,7 +47,7 @@ def left_out_tool(context: Context | Mapping[str, Any], *, postprocessor: Contex
     >>> print(tool.call(words="drive").content)
     [2] Source: b.pdf
     You may not drive that day.
-    >>> print(tool.call(page=7).content)
+    >>> print(tool.call(document="c.pdf").content)
     Nothing that was left out matches. Left out and available: b.pdf
 
     The text is a separate context, within `max_tokens` of the postprocessor's config; `resolve` reads its nodes from

@@ -286,7 +286,6 @@ class LeftOutInput(BaseModel):
 
     words: str | None = Field(None, description=ARGUMENTS["words"])
     document: str | None = Field(None, description=ARGUMENTS["document"])
-    page: str | None = Field(None, description=ARGUMENTS["page"])
     label: str | None = Field(None, description=ARGUMENTS["label"])
     runtime: Annotated[Any, InjectedToolArg] = None
     """LangGraph puts the agent's state here, by the name. The model doesn't see it."""
@@ -299,7 +298,7 @@ def left_out_tool(
     filter: FilterOfCall | None = None,
     tools: Collection[str] = (),
 ) -> BaseTool:
-    """Return a tool for what `context` left out, by words, document or page, and for the text around a label.
+    """Return a tool for what `context` left out, by words or document, and for the text around a label.
 
     >>> from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
     >>> from ctxassembly import MemoryStore
@@ -310,7 +309,7 @@ def left_out_tool(
     >>> print(tool.invoke({"words": "drive"}))
     [2] Source: b.pdf
     You may not drive that day.
-    >>> print(tool.invoke({"page": "7"}))
+    >>> print(tool.invoke({"document": "c.pdf"}))
     Nothing that was left out matches. Left out and available: b.pdf
 
     The text is a separate context, within `max_tokens` of the assembler's config; its artifact is `to_dict()`. Labels

@@ -80,13 +80,13 @@ def test_the_context_has_room_for_two() -> None:
     assert sorted(indexes(CONTEXT.text)) == [0, 4]
 
 
-def test_the_model_may_ask_by_words_document_page_and_label(door: Door) -> None:
+def test_the_model_may_ask_by_words_document_and_label(door: Door) -> None:
     own = tool(door).own
     described = convert_to_openai_tool(own) if door.is_langchain else own.metadata.to_openai_tool()
     parameters = described["function"]["parameters"]
     assert described["function"]["name"] == "read_left_out"
     assert {name: "description" in one for name, one in parameters["properties"].items()} == dict.fromkeys(
-        ("words", "document", "page", "label"), True
+        ("words", "document", "label"), True
     )
     assert not parameters.get("required")
 
@@ -96,9 +96,7 @@ def test_the_model_may_ask_by_words_document_page_and_label(door: Door) -> None:
     [
         ({"words": "smugglers or wool"}, [2]),  # what was searched for, and not all that is stored
         ({"document": "valley"}, [2, 6]),
-        ({"page": "7"}, [6]),
-        ({"page": 7}, [6]),  # a number, as models write it
-        ({"label": "1"}, [1, 2, 3, 5, 6, 7]),  # without the text of the label
+        ({"label": 1}, [1, 2, 3, 5, 6, 7]),  # a number, as models write it; without the text of the label
         ({"words": "zebra"}, []),
         ({"document": "C.pdf"}, []),
         ({"label": "9"}, []),

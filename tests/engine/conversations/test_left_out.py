@@ -48,14 +48,10 @@ def test_the_context_has_room_for_two_hits() -> None:
         ({"words": "falcon"}, []),  # it was read
         ({"document": "North.pdf"}, ["north#2", "north#4"]),
         ({"document": "south"}, ["south#2", "south#4"]),
-        ({"page": "5"}, ["north#4", "south#4"]),
-        ({"document": "north", "page": "5"}, ["north#4"]),
         ({"document": "north", "words": "willow copper"}, ["north#2", "north#4"]),
-        ({"label": "1", "page": "5"}, ["north#4"]),
         ({"label": "[2]"}, ["south#0", "south#2"]),  # what is near the label: not the fifth page
         ({"label": "2", "words": "copper"}, ["south#0", "south#4"]),
         ({"label": "3"}, []),
-        ({"page": "2"}, []),
     ],
 )
 def test_a_request_finds_what_matches_all_of_it(wanted: dict[str, str], found: list[str]) -> None:
