@@ -7,7 +7,7 @@ import pytest
 from langchain_core.documents import Document
 
 from ctxassembly.tokens.tiktoken_files import load_encoding
-from demo.corpus import CHUNK_TOKENS, ENCODING, OVERLAP_TOKENS, load_chunks, located
+from demo.corpus import CHUNK_TOKENS, ENCODING, OVERLAP_TOKENS, load_chunks
 
 
 @pytest.fixture(scope="module")
@@ -17,10 +17,6 @@ def chunks() -> list[Document]:
 
 def tokens(text: str) -> int:
     return len(load_encoding(ENCODING).encode(text, disallowed_special=()))
-
-
-def test_every_topic_of_the_reference_is_a_document(chunks: list[Document]) -> None:
-    assert {chunk.metadata["document_id"] for chunk in chunks} == set(pydoc_data.topics.topics)
 
 
 def test_a_chunk_is_the_slice_of_its_document_that_its_offset_says(chunks: list[Document]) -> None:
@@ -48,12 +44,3 @@ def test_chunks_are_no_longer_and_overlap_no_more_than_asked(chunks: list[Docume
             overlaps.append(text[start:end])
             assert not text[end:start].strip()
     assert 0 < max(tokens(overlap) for overlap in overlaps) <= OVERLAP_TOKENS
-
-
-def test_repeated_pieces_are_located_one_after_the_other() -> None:
-    assert list(located("ab ab ab", ["ab", "ab", "ab"])) == [(0, "ab"), (3, "ab"), (6, "ab")]
-
-
-def test_a_piece_that_is_not_in_the_text_is_an_error() -> None:
-    with pytest.raises(ValueError, match="not found"):
-        list(located("one two", ["two", "one"]))

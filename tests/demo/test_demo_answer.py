@@ -54,12 +54,6 @@ def test_the_model_of_the_environment_answers_with_its_citations(url: URL, chunk
     assert "1 of 2 labels used" in output or "1 of 1 labels used" in output
 
 
-def test_where_nothing_is_found_the_model_is_not_asked(url: URL, chunks: list[Document], named: None) -> None:
-    output = printed(url, chunks, "asdkjh qwe zzzz", model())
-    assert "No relevant content found." in output
-    assert "no model was asked: " in output
-
-
 def test_without_a_model_it_says_how_to_name_one(
     url: URL, chunks: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:

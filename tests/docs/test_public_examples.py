@@ -56,20 +56,3 @@ def has_example(public: Any, *, runs: bool) -> bool:
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_name_has_an_example(name: str):
     assert has_example(PUBLIC[name], runs=name.rpartition(".")[2] not in POSTGRES)
-
-
-def test_the_names_that_need_postgres_are_there():
-    assert {name.rpartition(".")[2] for name in PUBLIC} >= POSTGRES
-
-
-def bare() -> None:
-    """A function without an example.
-
-    Args:
-        what: it takes (none).
-    """
-
-
-def test_a_docstring_without_an_example_is_seen():
-    assert not has_example(bare, runs=True)
-    assert not has_example(bare, runs=False)

@@ -67,13 +67,6 @@ def test_a_paraphrase_collapses_onto_the_better_ranked_and_other_facts_stay(
     assert {hit.chunk.id for hit in found} - {each.document_id for each in context.citations} == set(collapsed)
 
 
-def test_the_better_ranked_one_stays_whichever_it_is(embeddings: Counted) -> None:
-    context = assemble(hits(paraphrase=FAST_TOO, **TEXTS), AssemblyConfig(dedup="semantic"), embeddings=embeddings)
-    assert FAST_TOO in context.text
-    assert TEXTS["fast"] not in context.text
-    assert context.citations[0].document_id == "paraphrase"
-
-
 def test_hits_and_neighbors_are_embedded_together_in_one_batch(embeddings: Counted) -> None:
     stored = [Chunk(f"{name}#1", name, text, index=1) for name, text in (("fast", TEXTS["after"]), ("fee", FAST_TOO))]
     found = hits(fast=TEXTS["fast"], fee=TEXTS["fee"])

@@ -147,12 +147,6 @@ def test_the_rules_are_in_the_language_of_the_question():
     assert NOT_ENOUGH["en"] in model.prompts("answer")[2].messages[0]["content"]
 
 
-def test_thin_evidence_is_the_reason_to_abstain():
-    answer = chain(Scripted(), retrieval=replace(KEYWORDS, min_evidence=0.9)).answer("Is the tower made of parking?")
-    assert answer.abstention_reason.startswith("evidence: 0.")
-    assert answer.abstention_reason.endswith("of at least 0.9: nothing answers")
-
-
 def test_the_rewritten_question_is_searched_first_and_the_original_with_less_weight():
     model = Scripted(understand={"question": "Is parking free?"})
     made, source = watched(model)
@@ -213,15 +207,6 @@ def test_documents_cited_last_are_boosted_for_a_question_that_leans_on_them():
     [boost] = source.searches[0].question.boosts
     assert (boost.factor, boost.where) == (1.25, {"document_id": ["lab"]})  # published: +25 %
     assert source.searches[1].question.boosts == ()
-
-
-def test_neighbors_are_held_to_the_filter():
-    chunks = [
-        Chunk("d#0", "d", "Parking is free.", 0, metadata={"tenant": "a"}),
-        Chunk("d#1", "d", "The board parks in the tower.", 1, metadata={"tenant": "b"}),
-    ]
-    answer = chain(Scripted(), index=MemoryIndex(chunks)).answer("Is parking free?", filter=A)
-    assert "tower" not in answer.context.text
 
 
 def test_a_mode_reaches_search_and_model():
@@ -289,15 +274,6 @@ def test_five_long_exchanges_are_read_if_six_have_no_room():
     assert len(model.prompts("answer")[0].messages) == 2 + 2 * 5
 
 
-def test_rules_and_template_are_the_callers():
-    model = Scripted()
-    config = AnswerConfig(extra_rules=("Give no medical advice.",), template="{question}\n\n{context}", style="strict")
-    chain(model, config).answer("Is parking free?", filter=A)
-    system, user = model.asked[0].messages
-    assert system["content"].endswith("- Give no medical advice.")
-    assert user["content"].startswith("Is parking free?\n\n[1] Source: parking.pdf")
-
-
 @pytest.mark.parametrize("config", [AnswerConfig(voice=True), AnswerConfig()], ids=["voice", "text"])
 def test_an_answer_from_a_context_without_labels_has_the_citations_of_all_it_read(config):
     """The published rule: a spoken answer has the same sources, without labels."""
@@ -324,26 +300,6 @@ def test_a_spoken_answer_without_any_label_has_the_sources_of_the_context(assemb
     assert answer.quality.unused == 0
     written = chain(Scripted("Parking is free."), assembly=assembly).answer("Is parking free?", filter=A)
     assert written.citations == ()
-
-
-def test_a_spoken_answer_with_a_label_cites_what_it_labels():
-    for said, cited in (("Parking is free [1].", 1), ("Parking is free [99].", 0)):
-        answer = chain(Scripted(said), AnswerConfig(voice=True)).answer("Is parking free?", filter=A)
-        assert (len(answer.citations), answer.text) == (cited, "Parking is free.")
-        assert answer.sources[0].source == "parking.pdf"
-
-
-def test_labels_are_unique_through_a_conversation():
-    model = Scripted(["One hour [1].", "Mornings [2].", "One hour [1]."])
-    made = chain(model, retrieval=replace(KEYWORDS, limit=1))
-    first = made.answer("Is parking free?", filter=A)
-    second = made.answer("When is ferritin measured?", filter=A, conversation=first.conversation)
-    third = made.answer("Is parking free?", filter=A, conversation=second.conversation)
-    assert [one.citations[0].label for one in (first, second, third)] == ["1", "2", "1"]
-    assert third.context.text == first.context.text  # the prompt has no earlier context, so nothing is left out
-    assert third.conversation.next_label == 3
-    with pytest.raises(InputError, match="conversation must be a Conversation or None, got 3"):
-        made.answer("Is parking free?", conversation=3)
 
 
 def test_a_stranger_can_not_forge_a_source_in_a_question_nor_a_question_in_a_chunk():

@@ -14,17 +14,15 @@ from chain_parts import KEYWORDS, TEXTS, Scripted, hospital
 from ctxassembly import (
     AnswerChain,
     AssemblyConfig,
-    Chunk,
     ConfigError,
     Conversation,
     InputError,
     Labels,
-    MemoryIndex,
     MetadataKeys,
     TokenBudget,
     presets,
 )
-from ctxassembly.answering import AnswerConfig, Exchange, Mode, ScopeCall
+from ctxassembly.answering import AnswerConfig, Exchange, Mode
 
 A = {"tenant": "a"}
 
@@ -73,14 +71,6 @@ async def _last(events):
     return [event async for event in events][-1]
 
 
-def _of(tenant):
-    return [
-        Chunk(f"{name}#0", name, text, 0, metadata={"tenant": owner})
-        for name, (owner, text) in TEXTS.items()
-        if owner == tenant
-    ]
-
-
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scope", [lambda call: call.filter["tenant"], lambda call: (call.mode, dict(call.filter))])
 def test_those_share_answers_whom_the_caller_names(scope, way):
@@ -91,29 +81,6 @@ def test_those_share_answers_whom_the_caller_names(scope, way):
         assert {name for name, (owner, said) in TEXTS.items() if owner != tenant and said in text} == set()
         asked.append(len(model.asked))
     assert (asked, len(cache)) == ([1, 1, 0], 2)
-
-
-def test_two_scopes_share_nothing_and_one_scope_shares_whatever_the_index():
-    cache = Shelf()
-    for tenant in ("a", "b"):
-        kept(Scripted(), cache, index=MemoryIndex(_of(tenant)), scope=tenant).answer(PARKING)
-    assert len(cache) == 2
-    model = Scripted()
-    kept(model, cache, index=MemoryIndex(_of("a")), scope="a").answer(PARKING)
-    assert (model.asked, len(cache)) == ([], 2)
-
-
-def test_a_scope_is_told_everything_of_the_call():
-    calls, history = [], [Exchange("Where is it?", "In the hall.")]
-
-    def scope(call):
-        calls.append(call)
-        return "all"
-
-    kept(Scripted(), Shelf(), AnswerConfig(rewrite="off"), scope).answer(
-        PARKING, filter=A, mode="full", history=history
-    )
-    assert calls == [ScopeCall(PARKING, A, "full", tuple(history), None)]
 
 
 def test_a_call_without_a_scope_is_neither_read_nor_kept():
@@ -130,12 +97,6 @@ def test_a_scope_that_json_can_not_write_is_named(scope):
         kept(Scripted(), Shelf(), scope=scope)
     with pytest.raises(InputError, match="cache_scope must be"):
         kept(Scripted(), Shelf(), scope=lambda call: scope).answer(PARKING)
-
-
-def test_an_error_of_the_scope_names_it():
-    with pytest.raises(InputError, match="cache_scope failed for this call") as caught:
-        kept(Scripted(), Shelf(), scope=lambda call: call.filter["tenant"]).answer(PARKING)
-    assert isinstance(caught.value.__cause__, TypeError)
 
 
 async def _awaited_scope(call):
@@ -257,14 +218,6 @@ def test_an_answer_given_in_a_conversation_is_kept_for_this_conversation_alone(u
     for history in ([], [Exchange("Hi", "Hi.")], [*PRIVATE, Exchange("Hi", "Hi.")]):
         other = WAYS[way](kept(Scripted(understand=understand), cache), history=history, filter=A)
         assert "methadone" not in other.text
-
-
-def test_another_citation_in_the_conversation_is_another_conversation():
-    cache = Shelf()
-    for cited in ((), ("lab",)):
-        history = [Exchange("When?", "Before nine.", cited)]
-        kept(Scripted(), cache, AnswerConfig(rewrite="off")).answer(PARKING, history=history, filter=A)
-    assert len(cache) == 2
 
 
 def test_a_failing_cache_costs_no_answer():

@@ -59,12 +59,6 @@ def test_a_summary_says_of_how_many_exchanges_it_is():
     )
 
 
-@pytest.mark.parametrize("history", [(), HISTORY[:5]])
-def test_nothing_is_summarized_where_nothing_is_left_out(history):
-    _, model = asked(AnswerConfig(summarize_history=True), history)
-    assert model.prompts("summarize") == []
-
-
 def test_nothing_is_summarized_without_the_option_nor_without_room_for_it():
     for config in (AnswerConfig(), AnswerConfig(summarize_history=True, history_tokens=399)):
         answer, model = asked(config)

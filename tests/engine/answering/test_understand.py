@@ -8,7 +8,7 @@ import time
 import pytest
 
 from chain_parts import Scripted
-from ctxassembly import InputError, understand
+from ctxassembly import understand
 from ctxassembly.answering import AnswerConfig, Exchange, Intent
 
 INTENTS = (
@@ -63,22 +63,6 @@ def test_whatever_else_comes_the_default_label_stands_and_the_trace_says_why(rep
     assert note in understood.notes[0]
 
 
-def test_a_late_model_leaves_the_question_as_it_is(monkeypatch: pytest.MonkeyPatch):
-    def late(request):
-        time.sleep(5)
-
-    monkeypatch.setattr("ctxassembly.answering.understand.TIMEOUT_SECONDS", 0.05)
-    config = AnswerConfig(intents=INTENTS)
-    understood = understand("Is parking free?", config, model=late)
-    assert understood.intent is None
-    assert understood.notes == ("understand: TimeoutError: no answer within 0.05 s",)
-
-
-def test_json_is_found_in_a_fence_and_between_sentences():
-    fenced = 'Sure: {not json}\n```json\n{"intent": "practical", "confidence": 1}\n```\nAnything else?'
-    assert understand("Is parking free?", CLASSIFY, model=Scripted(understand=fenced)).intent == "practical"
-
-
 @pytest.mark.parametrize(
     ("settings", "length", "first"), [({}, 1, 0), ({}, 5, 0), ({}, 201, 196), ({"history_exchanges": 8}, 24, 16)]
 )
@@ -121,13 +105,6 @@ def test_the_rewriting_prompt_is_a_setting(rewrite):
     assert "pronoun" not in system
 
 
-@pytest.mark.parametrize("reply", [7, ["a"], "x" * 1_001])
-def test_a_malformed_question_changes_nothing(reply):
-    understood = understand("And eat?", model=Scripted(understand={"question": reply}), history=EARLIER)
-    assert understood.rewritten is None
-    assert understood.notes[0].startswith("understand: question is malformed")
-
-
 def test_at_most_four_sub_questions_as_published_and_one_is_none():
     config = AnswerConfig(decompose="auto")
     parts = [f"part {number}" for number in range(6)]
@@ -142,12 +119,3 @@ def test_a_question_can_not_leave_its_quotation_marks():
     model = Scripted(understand={"intent": "clinical", "confidence": 1})
     understand(question, CLASSIFY, model=model)
     assert json.loads(model.asked[0].messages[1]["content"])["question"] == question
-
-
-def test_wrong_arguments_are_named():
-    with pytest.raises(InputError, match="question must be a string, got 7"):
-        understand(7, model=Scripted())
-    with pytest.raises(InputError, match="history must be a sequence of Exchange"):
-        understand("a", model=Scripted(), history=["May I drink?"])
-    with pytest.raises(InputError, match="model must be a function from a request to a reply"):
-        understand("a", CLASSIFY, model="gpt")

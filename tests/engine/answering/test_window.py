@@ -58,20 +58,6 @@ def test_the_conversation_gets_what_the_context_leaves_and_a_note_says_what_is_l
     assert answer.notes[-1].startswith("history: 4 messages left out, beyond 5 exchanges or ")
 
 
-def test_a_budget_whose_zones_hold_changes_nothing():
-    zones = TokenBudget(window=4_000, system=500, query=200, conversation=1_000, generation=100, buffer=64)
-    answer, _ = asked(replace(zones, context_cap=None))
-    assert answer.context.trace.max_tokens == 2_136
-    assert not any(note.startswith("budget") for note in answer.context.trace.notes)
-
-
-def test_rules_longer_than_their_zone_take_from_the_context_and_its_trace_says_so():
-    budget = TokenBudget(window=1_000, system=50, query=50, conversation=0, generation=100, buffer=64)
-    answer, _ = asked(budget, extra_rules=("Give no medical advice. " * 50,))
-    assert answer.context.trace.max_tokens < budget.context
-    assert answer.context.trace.notes[0].startswith("budget: 736 tokens cut to the ")
-
-
 def test_a_question_that_fills_the_window_is_one_clear_error():
     budget = TokenBudget(window=1_000, system=50, query=50, conversation=0, generation=100, buffer=64)
     with pytest.raises(ConfigError, match=r"TokenBudget\.window must be more than the zones take together"):
@@ -147,11 +133,3 @@ def test_a_conversation_that_is_over_leaves_its_room_to_the_documents():
     assert budget.context == 1_236
     assert asked(budget, HISTORY)[0].context.trace.max_tokens == 1_261
     assert asked(budget)[0].context.trace.max_tokens == 1_723
-
-
-def test_a_conversation_whose_floor_leaves_nothing_gives_way_before_the_question_fails():
-    shares = Share("conversation", floor=700), Share("documents")
-    budget = TokenBudget(window=800, system=0, query=0, conversation=0, generation=100, buffer=64, shares=shares)
-    answer, model = asked(budget, HISTORY)
-    assert answer.context.token_count > 0
-    assert all(tokens(request) + 100 + 64 <= 800 for request in model.asked)

@@ -25,7 +25,6 @@ from ctxassembly import (
     MemoryStore,
     aassemble,
     assemble,
-    resolve,
 )
 from ctxassembly.conversations.left_out import find_left_out
 from ctxassembly.errors import ConfigError, InputError
@@ -138,14 +137,6 @@ def test_if_everything_was_sent_one_line_says_where():
     assert Context.from_dict(context.to_dict()) == context
 
 
-def test_the_room_goes_to_new_text():
-    config = AssemblyConfig(window=0, max_tokens=40)
-    first = assemble(hits(0, 1, 2, 3), config, conversation=Conversation())
-    second = assemble(hits(0, 1, 2, 3), config, conversation=Conversation().after(first))
-    assert {one.chunk_id for one in first.provenance}.isdisjoint(one.chunk_id for one in second.provenance)
-    assert second.provenance
-
-
 def test_repeat_always_sends_everything_and_keeps_the_labels():
     config = replace(WHOLE, repeat="always")
     first = assemble([Hit(OTHER), *hits(0)], config, conversation=Conversation())
@@ -182,15 +173,6 @@ def test_text_that_chunks_share_is_sent_once():
     assert reasons(context)["a#1"] == ("cut", "already sent", "1")
 
 
-def test_the_same_text_of_another_document_is_sent_under_that_document():
-    rumor = Chunk("rumor#0", "rumor", TEXTS[0], metadata={"source": "rumor.txt"})
-    guideline = Chunk("guideline#0", "guideline", TEXTS[0], metadata={"source": "WHO guideline.pdf"})
-    conversation = Conversation().after(assemble([Hit(rumor)], WHOLE, conversation=Conversation()))
-    context = assemble([Hit(guideline)], WHOLE, conversation=conversation)
-    assert context.text == f"[2] Source: WHO guideline.pdf\n{TEXTS[0]}"
-    assert assemble([Hit(guideline)], WHOLE, conversation=conversation.after(context)).citations == ()
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_line_names_another_document_with_the_same_text(language: Any):
     """The search finds both: they are one text of two documents, and the better hit's was given."""
@@ -225,19 +207,6 @@ def test_a_question_asked_again_finds_next_to_nothing_new():
     assert tokens[1] < 40 < tokens[0]
 
 
-def test_another_text_under_the_same_id_was_not_sent():
-    conversation = Conversation().after(assemble(hits(0), WHOLE, conversation=Conversation()))
-    changed = replace(LEAFLET[0], text="Eat nothing for eight hours before the examination.")
-    assert changed.text in assemble([Hit(changed)], WHOLE, conversation=conversation).text
-
-
-def test_a_document_of_another_source_under_the_same_id_gets_a_label_of_its_own():
-    conversation = Conversation().after(assemble(hits(0), WHOLE, conversation=Conversation()))
-    other = Chunk("gastro#9", "gastro", "Visits are from two to eight.", 9, metadata={"source": "visits.pdf"})
-    context = assemble([Hit(other)], WHOLE, conversation=conversation)
-    assert [one.label for one in context.citations] == ["2"]
-
-
 def test_only_chunks_that_pass_the_filter_of_the_call_are_described():
     conversation = Conversation().after(assemble(hits(1), WHOLE, conversation=Conversation()))
     store = MemoryStore(
@@ -248,17 +217,6 @@ def test_only_chunks_that_pass_the_filter_of_the_call_are_described():
     )
     assert "continues above" not in context.text
     assert "gastro#1" not in reasons(context)
-
-
-@pytest.mark.parametrize("cite", ["passage", "chunk"])
-def test_with_smaller_labels_the_rest_of_a_chunk_keeps_the_label_of_the_chunk(cite: str):
-    chunk = Chunk("a#0", "a", " ".join(TEXTS), 0)
-    config = AssemblyConfig(window=0, granularity="sentence", max_tokens=30, cite=cite)  # type: ignore[arg-type]
-    conversation = Conversation().after(
-        assemble([Hit(chunk)], config, query="drink water", conversation=Conversation())
-    )
-    context = assemble([Hit(chunk)], config, query="drive home", conversation=conversation)
-    assert [one.label for one in context.citations] == ["1" if cite == "chunk" else "2"]
 
 
 def test_what_is_seen_follows_from_the_messages():
@@ -288,13 +246,6 @@ def test_messages_carry_the_conversation():
         Conversation.from_messages([7])
 
 
-def test_a_label_of_several_contexts_has_all_of_its_chunks():
-    first = assemble(hits(0), WHOLE, conversation=Conversation())
-    second = assemble(hits(1), WHOLE, conversation=Conversation().after(first))
-    (cited,) = resolve("No [1].", [first, second]).citations
-    assert (cited.chunk_ids, cited.pages) == (("gastro#0", "gastro#1"), (1, 2))
-
-
 def test_labels_of_earlier_contexts_resolve():
     first = assemble([Hit(OTHER)], WHOLE, conversation=Conversation())
     second = assemble(hits(0), WHOLE, conversation=Conversation().after(first))
@@ -302,12 +253,6 @@ def test_labels_of_earlier_contexts_resolve():
     assert [one.document_id for one in resolved.citations] == ["parking", "gastro"]
     assert resolved.unknown == ("3",)
     assert second.resolve("Hm.").unused == second.citations
-
-
-@pytest.mark.parametrize("conversation", [Conversation(), Conversation(next_label=7)])
-def test_an_empty_conversation_comes_back_equal(conversation: Conversation):
-    assert Conversation.from_dict(conversation.to_dict()) == conversation
-    assert Conversation.from_dict(json.loads(json.dumps(conversation.to_dict()))) == conversation
 
 
 @pytest.mark.parametrize("label", ["0", "-1", "1000000", "01", "٣", "Smith2020", "", " 1", 1, None])
@@ -354,14 +299,6 @@ def test_wrong_arguments_say_what_is_right():
         Conversation().after("Drink water")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="label_step must be an integer from 1 to 1,000, got 1001"):
         Conversation(label_step=1_001)
-
-
-def test_the_first_label_of_the_config_is_the_least_one():
-    context = assemble(hits(0), AssemblyConfig(first_label=3), conversation=Conversation())
-    assert [one.label for one in context.citations] == ["3"]
-    conversation = Conversation().after(context)
-    context = assemble([Hit(OTHER)], AssemblyConfig(first_label=3), conversation=conversation)
-    assert [one.label for one in context.citations] == ["4"]
 
 
 TABLE = re.compile(r"^\s*\|", re.MULTILINE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import itertools
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -51,22 +50,6 @@ def test_longer_numbers_are_counted(form: object, first: int, step: int):
                 standing = [hit for hit in HITS if hit not in left_out or hit is more]
                 assert assemble(standing, longer, conversation=conversation).token_count > limit
     assert len(sizes) > 3
-
-
-def test_labels_go_on_in_every_order():
-    orders = ["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
-    for order, cite in itertools.product(orders, ["document", "passage", "chunk"]):
-        context = assemble(HITS, AssemblyConfig(first_label=30, order=order, cite=cite))  # type: ignore[arg-type]
-        assert [each.label for each in context.citations] == [str(number) for number in range(30, 42)]
-
-
-def test_contexts_assembled_side_by_side_share_no_label():
-    made = [assemble(HITS, conversation=Conversation(next_label=4).shared(at, 3)) for at in range(3)]
-    labels = [int(each.label) for context in made for each in context.citations]
-    assert sorted(labels) == list(range(4, 4 + 3 * len(HITS)))
-    for context in made:
-        for block, citation in zip(context.blocks, context.citations, strict=True):
-            assert block.text.startswith(f"[{citation.label}] Source: ")
 
 
 def test_contexts_of_a_conversation_have_labels_of_their_own():
@@ -161,12 +144,6 @@ def test_wrong_labels_say_what_is_right():
         assemble(HITS, conversation=Labels())  # type: ignore[arg-type]
 
 
-def test_no_label_is_below_the_one_that_is_set():
-    conversation = Conversation(labels=Labels())
-    found = [assemble(HITS[:2], AssemblyConfig(first_label=first), conversation=conversation) for first in (7, 1)]
-    assert [each.label for context in found for each in context.citations] == ["7", "8", "9", "10"]
-
-
 def test_documents_keep_their_labels_while_new_ones_are_counted():
     conversation = Conversation(labels=Labels())
     first = assemble(HITS[:2], conversation=conversation)
@@ -175,9 +152,3 @@ def test_documents_keep_their_labels_while_new_ones_are_counted():
     assert [one.label for one in assemble(HITS[4:6], conversation=conversation).citations] == ["5", "6"]
     restored = Conversation.from_dict(conversation.to_dict())
     assert (restored.next_label, restored.labels) == (7, None)
-
-
-def test_a_conversation_whose_text_is_gone_is_small():
-    conversation = Conversation().after(assemble(HITS[:2]))
-    assert conversation.seen_in([]).sent[0].text == ""
-    assert [one.label for one in conversation.seen_in([]).citations] == ["1", "2"]

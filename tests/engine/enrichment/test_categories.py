@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, ConfigError, InputError, MemoryIndex, RetrievalConfig, retrieve
+from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
 from ctxassembly.enrichment import EnrichmentConfig, classify_by_examples, enrich
 from ctxassembly.retrieval import Boost, Node, Question, Taxonomy
 
@@ -44,32 +44,6 @@ def test_metadata_and_vectors_come_first():
     assert category_of(Chunk("a", "a", WATER.text, vector=(1.0, 0.0, 0.0))) == "practical"
     assert category_of(Chunk("a", "a", WATER.text, vector=(0.0, 0.0, 0.0))) is None
     assert len(embed.texts) == asked
-
-
-def test_affinity_goes_by_it():
-    index = MemoryIndex([ROUTE, WATER])
-    asked = Question("drink route", intent="practical")
-    found = retrieve(
-        asked, RetrievalConfig(strategy="keyword"), index=index, category_of=classify_by_examples(EXAMPLES, Letters())
-    )
-    assert [(one.chunk.id, one.factors) for one in found.chunks] == [
-        ("route#0", ()),
-        ("water#0", (("affinity:appointments", 0.8),)),
-    ]
-    assert [row["chunk_id"] for row in found.mismatches()] == ["water#0"]
-
-
-@pytest.mark.parametrize("examples", [{}, {"a": []}, {"a": "text"}, {"a": [3]}, ["a"], None])
-def test_examples_are_texts_by_category(examples: Any):
-    with pytest.raises(ConfigError, match="examples must be a mapping of categories to texts"):
-        classify_by_examples(examples, Letters())
-
-
-def test_embed_has_to_embed():
-    with pytest.raises(InputError, match="embed must be a function from texts to vectors"):
-        classify_by_examples(EXAMPLES, "model")
-    with pytest.raises(ConfigError, match="a vector with a direction for each example"):
-        classify_by_examples(EXAMPLES, lambda texts: [[0.0] for _ in texts])
 
 
 @pytest.mark.parametrize(

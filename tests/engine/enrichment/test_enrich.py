@@ -115,12 +115,6 @@ def test_a_limit_leaves_the_rest_for_the_next_run():
     assert enrich(over, model, limit=0, progress=False).documents == 0
 
 
-def test_another_wish_renews_all():
-    over, model = index(), Scripted()
-    enrich(over, model, progress=False)
-    assert enrich(over, model, EnrichmentConfig(language="German"), progress=False).documents == 3
-
-
 def test_only_the_documents_under_a_filter_are_asked_for():
     over = MemoryIndex([*chunks({"a": ("One.",)}, tenant="ours"), *chunks({"b": ("Two.",)}, tenant="theirs")])
     model = Scripted()
@@ -144,13 +138,6 @@ def test_the_price_is_told_before_the_first_call_and_holds(texts: Any):
     count = counter_for("cl100k_base").count
     read = sum(count(message["content"]) for request in model.requests for message in request.messages)
     assert read <= estimate.tokens_in <= 1.1 * read + 50
-
-
-def test_a_bar_has_the_price_in_its_title(capsys: pytest.CaptureFixture[str]):
-    pytest.importorskip("tqdm")
-    estimate = estimate_enrichment(index())
-    enrich(index(), Scripted())
-    assert str(estimate) in capsys.readouterr().err
 
 
 # Models that fail
@@ -179,19 +166,6 @@ def test_a_document_that_fails_is_named_and_tried_again():
     assert found(over, "labfrage1")[0] == "lab#0"
 
 
-def test_a_late_reply_is_a_failure_and_holds_up_nobody(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ctxassembly.enrichment.pipeline.TIMEOUT_SECONDS", 0.2)
-
-    def slow(_: AskModel) -> str:
-        time.sleep(5)
-        return ""
-
-    began = time.monotonic()
-    result = enrich(index(), answer_by_title(lab=slow), progress=False)
-    assert time.monotonic() - began < 4
-    assert (result.documents, result.failed) == (2, {"lab": "TimeoutError: no answer within 0.2 s"})
-
-
 def test_a_run_in_which_all_fails_stops(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("ctxassembly.enrichment.run.MAX_FAILURES", 3)
     over = MemoryIndex(chunks({f"d{at:02}": ("Text.",) for at in range(30)}))
@@ -202,14 +176,6 @@ def test_a_run_in_which_all_fails_stops(monkeypatch: pytest.MonkeyPatch):
     time.sleep(0.1)
     assert len(model.requests) <= 3 + 2
     assert "stopped: 3 documents in a row" in str(result)
-
-
-def test_failures_among_successes_do_not_stop_a_run(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ctxassembly.enrichment.run.MAX_FAILURES", 2)
-    texts = {f"d{at:02}": ("Text.",) for at in range(12)}
-    model = answer_by_title(**dict.fromkeys(list(texts)[::2], "no"))
-    result = enrich(MemoryIndex(chunks(texts)), model, EnrichmentConfig(concurrency=1), progress=False)
-    assert (result.documents, len(result.failed), result.stop_reason) == (6, 6, "")
 
 
 @pytest.mark.parametrize(
@@ -329,19 +295,6 @@ async def test_misuse_is_told_before_the_model_is_asked(arguments: Any, error: A
     with pytest.raises(error, match=message):
         await aenrich(whole.pop("index"), whole.pop("model"), whole.pop("config", None), **whole)
     assert model.requests == []
-
-
-def test_what_can_only_be_awaited_is_told():
-    async def ask(_: AskModel) -> str:
-        return ""
-
-    async def embed(texts: list[str]) -> list[list[float]]:
-        return [[1.0]]
-
-    with pytest.raises(InputError, match="aenrich"):
-        enrich(index(), ask, progress=False)
-    with pytest.raises(InputError, match="aenrich"):
-        enrich(index(), Scripted(), embed=embed, progress=False)
 
 
 # Tenants

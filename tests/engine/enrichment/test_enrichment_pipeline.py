@@ -143,15 +143,6 @@ def test_a_long_document_takes_several_calls_with_the_summary_so_far():
     assert (notes.summary, len(notes.requests), len(notes.questions)) == ("[1][2]", 3, 6)
 
 
-def test_a_document_of_which_one_call_fails_has_no_notes():
-    def answer(request: AskModel) -> Any:
-        return {"chunks": [{**GOOD, "chunk": 1}]} if given(request)["chunks"][0]["chunk"] == 1 else "no"
-
-    notes = noted(answer, *LONG)
-    assert "no usable field" in notes.failed
-    assert notes.questions == []
-
-
 def test_only_what_is_asked_for_is_taken():
     labels: Any = {"categories": (), "place": False, "date": False}
     config = EnrichmentConfig(summary=False, questions=0, **labels)

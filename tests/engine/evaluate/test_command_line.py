@@ -5,10 +5,8 @@ import re
 import runpy
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 LABORATORY = "Ferritin is measured in the morning. " * 3 + "Iron is measured with it."
@@ -89,22 +87,3 @@ def test_errors_are_one_line(
 ):
     assert run(monkeypatch, questions, *(one.format(folder=folder) for one in given)) == 2
     assert message in capsys.readouterr().err
-
-
-def test_a_model_makes_the_search_hybrid(
-    folder: Path, questions: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    embedded: list[str] = []
-
-    class Model:
-        def __init__(self, name: str) -> None:
-            assert name == "small"
-
-        def encode(self, texts: list[str], **_: Any) -> Any:
-            embedded.extend(texts)
-            return np.ones((len(texts), 2))
-
-    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
-    assert run(monkeypatch, questions, "--store", str(folder), "--model", "small") == 0
-    assert set(embedded) >= {"When is ferritin measured?", "Does the garage have a lift?"}
-    assert "evidence recall" in capsys.readouterr().out

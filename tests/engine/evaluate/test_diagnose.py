@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, InputError, MemoryIndex, MemoryStore, RetrievalConfig
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryIndex, MemoryStore, RetrievalConfig
 from ctxassembly.evaluate import DiagnosisReport, Evidence, LabeledQuestion, diagnose
 
 TEXTS = {
@@ -118,13 +118,6 @@ def test_ranked_out_below_the_limit():
     assert (row.layer, row.chunk_id, row.reason) == ("ranked out", "garage#0", "place 3 after fuse, where 2 are kept")
     assert kept(row)["limit=4"] is True
     assert kept(row)["keyword_weight=0.9"] is False
-
-
-def test_a_change_that_contradicts_another_setting_is_not_tried():
-    """There may not be more hits than candidates."""
-    config = RetrievalConfig(limit=2, candidates=2, rescue="off")
-    row = examine(Evidence(quotation="a lift for wheelchairs"), retrieval=config)
-    assert [*kept(row)] == ["candidates=8", "keyword_weight=0.3", "keyword_weight=0.9"]
 
 
 def test_not_fused():
@@ -239,13 +232,6 @@ def test_a_part_that_the_filter_excludes_is_filtered():
     assert "last page" not in repr(report) + str(report) + report.to_html()
 
 
-def test_a_store_that_knows_no_filter_is_refused():
-    question = ask(Evidence("ours"), filter={"tenant": "ours"})
-    index = MemoryIndex(TENANTS)
-    with pytest.raises(InputError, match="store must have with_filter where a question has a filter, got MemoryStore"):
-        diagnose([question], index=index, retrieval=KEYWORD, store=MemoryStore(TENANTS))
-
-
 def test_before_the_hits_of_another_retriever_one_layer_is_seen():
     def seen(evidence: Evidence, chunks: Any = CHUNKS) -> tuple[str, str]:
         store = MemoryStore(chunks)
@@ -279,11 +265,3 @@ def test_the_report_counts_by_layer_and_shows_an_example_of_each():
         "  place 2 after fuse, where 1 are kept",
         "  limit=2 keeps it; no help: candidates=16",
     ]
-
-
-def test_wrong_arguments():
-    question = ask(Evidence("lab"))
-    with pytest.raises(InputError, match="give an index, or a retriever in its place"):
-        diagnose([question])
-    with pytest.raises(InputError, match="retriever takes no filter"):
-        diagnose([replace(question, filter={"a": 1})], retriever=lambda _: [])

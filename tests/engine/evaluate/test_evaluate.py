@@ -66,27 +66,6 @@ def test_recall_of_evidence_marked_in_every_way(evidence: dict[str, Any], result
     assert found["complete"] == (recall == 1)
 
 
-def test_a_slice_of_a_chunk_counts_by_its_characters():
-    context = assemble([Hit(CHUNKS[1])], AssemblyConfig(max_tokens=12, format="minimal"), query="eat nothing")
-    found = measured(returning(context), marked(chunk_id="leaflet#1"), corpus=[Chunk("leaflet#1", "l", LEAFLET[20:82])])
-    assert 0 < found["recall"] < 1
-
-
-@pytest.mark.parametrize("corpus", [False, True])
-def test_offsets_of_any_size_cost_nothing(corpus: bool):
-    far = 10**12
-    chunks = [Chunk("a", "leaflet", DRINK, start=0), Chunk("b", "leaflet", EAT, start=far)]
-    question = marked(document_id="leaflet", start=far, end=far + len(EAT))
-    assert measured(returning(chunks), question, corpus=chunks if corpus else None)["recall"] == 1
-    assert measured(returning(chunks[:1]), question)["recall"] == 0
-
-
-def test_tokens_and_what_they_buy():
-    found = measured(returning(CHUNKS), corpus={"leaflet": LEAFLET}, encoding=len)
-    assert found["tokens"] == 119
-    assert found["recall_per_1000_tokens"] == pytest.approx(1000 / 119)
-
-
 def test_sufficiency_by_depth_counts_the_tokens_up_to_the_end_of_the_evidence():
     late = measured(returning(["x" * 300, DRINK, "y" * 3000]), encoding=len)
     assert [late[f"within_{depth}"] for depth in (125, 250, 500)] == [0, 0, 1]
@@ -240,9 +219,3 @@ def test_depths_beyond_the_longest_context_are_left_out():
     assert report.only("tokens").measures == ("tokens",)
     with pytest.raises(ConfigError, match="measure must be one of"):
         report.only("token")
-
-
-def test_quotation_marks_of_any_form_are_the_same():
-    said = "He said “drink”, and drank."
-    for corpus in (None, {"said": said}):
-        assert measured(returning(said), marked(quotation='said "Drink"'), corpus=corpus)["recall"] == 1

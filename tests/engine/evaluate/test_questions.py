@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ctxassembly.errors import InputError
-from ctxassembly.evaluate import Evidence, LabeledQuestion, evaluate, read_questions
+from ctxassembly.evaluate import Evidence, read_questions
 
 DRINK = "Until when may I drink?"
 QUOTED = Evidence(quotation="until two hours before")
@@ -75,19 +75,3 @@ def test_a_broken_file_is_an_error_that_names_the_line(tmp_path: Path, content: 
     (tmp_path / "a.jsonl").write_bytes(content)
     with pytest.raises(InputError, match=message):
         read_questions(tmp_path / "a.jsonl")
-
-
-def test_half_a_surrogate_pair_is_read_as_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "half.jsonl"
-    file.write_text('\ufeff{"question": "Why \\ud800?", "quotation": "a \\ud800"}', "utf-8")
-    [question] = read_questions(str(file))
-    assert question.evidence[0].quotation == "a \ud800"
-    report = evaluate([question], {"ours": lambda question: "a \ud800"}, progress=False)
-    assert report.estimate("ours", "recall").mean == 1.0
-    assert str(report)
-
-
-def test_questions_are_read_as_they_are() -> None:
-    asked = (LabeledQuestion(DRINK, (QUOTED,)),)
-    assert read_questions(asked) == asked
-    assert asked[0].id == LabeledQuestion(DRINK).id

@@ -23,7 +23,7 @@ from ctxassembly import (
     assemble,
     retrieve,
 )
-from ctxassembly.retrieval import Boost, FindTerms, Node, QueryVocabulary, Question, Relation, SearchChunks, Taxonomy
+from ctxassembly.retrieval import Boost, FindTerms, Node, Question, Relation, SearchChunks, Taxonomy
 
 UP, RIGHT, BETWEEN = (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)
 CHUNKS = [
@@ -78,17 +78,6 @@ def test_hybrid_searches_both_in_two_round_trips(index: MemoryIndex):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "method", "channels"),
-    [("vector", "vector_only", {("vector",)}), ("keyword", "keyword_only", {("keyword",)})],
-)
-def test_one_channel_alone(index: MemoryIndex, strategy: Any, method: str, channels: set[Any]):
-    retrieved = retrieve("hartfalen", RetrievalConfig(strategy=strategy), index=index, embed=embed)
-    assert retrieved.trace.search_method == method
-    assert {found.channels for found in retrieved.chunks} == channels
-    assert set(ids(retrieved)[:2]) == {"card#0", "card#1"}
-
-
-@pytest.mark.parametrize(
     ("given", "error", "message"),
     [
         ({"config": RetrievalConfig(), "index": None, "embed": embed}, ConfigError, "strategy='hybrid' needs an index"),
@@ -114,35 +103,7 @@ def test_wrong_arguments_are_errors(index: MemoryIndex, given: dict[str, Any], e
 # What is kept, and in what order
 
 
-def test_boosts_of_config_and_question(index: MemoryIndex):
-    boost = Boost("campus", 50.0, {"tenant": "zuid"})
-    plain = retrieve("hoofdingang", KEYWORD, index=index)
-    assert ids(plain)[0] == "park#0"
-    for query, config in (
-        ("hoofdingang", replace(KEYWORD, boosts=(boost,))),
-        (Question("hoofdingang", boosts=(boost,)), KEYWORD),
-    ):
-        retrieved = retrieve(query, config, index=index)
-        assert ids(retrieved)[0] == "park#1"
-        assert retrieved.chunks[0].factors == (("campus", 50.0),)
-        assert "boost" in steps(retrieved)
-
-
 AFFINITY = {"navigate": {"clinical_info": 0.1, "practical": 1.2}}
-
-
-def test_the_wheelchair_does_not_bring_cardiology(index: MemoryIndex):
-    """ "rolstoel" under a navigational intent."""
-    question = Question("Waar is de garage, en een rolstoel?", intent="navigate")
-    few = RetrievalConfig(limit=2)
-    assert "card#0" in ids(retrieve(question, few, index=index, embed=embed))
-    retrieved = retrieve(question, replace(few, affinity=AFFINITY), index=index, embed=embed)
-    assert set(ids(retrieved)) == {"park#0", "park#1"}
-    assert "card#0" in {found.chunk.id for found in retrieved.trace.lowered}
-    for other in (Question(question.text, intent="treat"), question.text):
-        assert ids(retrieve(other, replace(few, affinity=AFFINITY), index=index, embed=embed)) == ids(
-            retrieve(question, few, index=index, embed=embed)
-        )
 
 
 # Rescue
@@ -162,14 +123,6 @@ def test_a_rare_word_that_no_hit_has_brings_a_chunk(index: MemoryIndex):
 
 
 # Evidence
-
-
-def test_too_little_evidence_gives_nothing_and_says_why(index: MemoryIndex):
-    config = RetrievalConfig(min_evidence=1.2)
-    retrieved = retrieve("asdkjh qwe zzzz", config, index=index, embed=embed)
-    assert (retrieved.hits, notes(retrieved)) == ((), "evidence: 1.00 of at least 1.2: nothing answers")
-    assert ids(retrieve("asdkjh qwe zzzz", RetrievalConfig(), index=index, embed=embed))
-    assert ids(retrieve("hartfalen", config, index=index, embed=embed))
 
 
 def test_after_a_failure_nobody_says_that_nothing_answers(index: MemoryIndex):
@@ -226,13 +179,6 @@ def test_which_query_goes_where():
     assert retrieved.trace.names == ("Dermatologie",)
 
 
-def test_a_resolved_name_finds_what_the_users_word_does_not(index: MemoryIndex):
-    without = retrieve("schilferhuid", replace(KEYWORD, rescue="off"), index=index)
-    assert ids(without) == []
-    found = retrieve("schilferhuid", replace(KEYWORD, rescue="off"), index=index, taxonomy=FIELD)
-    assert ids(found) == ["huid#0"]
-
-
 # Filters
 
 
@@ -245,12 +191,6 @@ def test_a_filter_holds_in_every_channel_and_in_rescue(index: MemoryIndex, condi
         retrieved = retrieve(question, config, index=index, embed=embed, filter=condition)
         assert set(ids(retrieved)) <= {"park#1", "huid#0", "epil#0"}
         assert ids(retrieved)
-
-
-def test_a_filter_that_matches_nothing_gives_nothing(index: MemoryIndex):
-    """RAGFlow's returns everything."""
-    retrieved = retrieve("garage rolstoel", index=index, embed=embed, filter={"tenant": "west"})
-    assert (retrieved.hits, notes(retrieved)) == ((), "")
 
 
 # Channels of another make
@@ -271,13 +211,6 @@ def test_a_retriever_of_another_make_gets_query_number_and_filter(index: MemoryI
     assert ids(retrieved)[0] == "huid#0"
     assert retrieved.trace.search_method == "hybrid_bm25_vector"
     assert retrieved.chunks[0].keyword_score == 11.7
-
-
-@pytest.mark.parametrize("reply", [None, "hits", [CHUNKS[0]], 3])
-def test_an_answer_that_is_no_list_of_hits_fails_that_channel(index: MemoryIndex, reply: Any):
-    retrieved = retrieve("garage", index=index, embed=embed, channels={"keyword": lambda *_: reply})
-    assert ids(retrieved)
-    assert "keyword: failed (InputError: a channel must return a list of Hit" in notes(retrieved)
 
 
 # Failures
@@ -472,19 +405,6 @@ async def test_sync_equals_async_and_calls_at_once_do_not_mix(index: MemoryIndex
     assert len({tuple(ids(one)) for one in expected}) >= 4
 
 
-class AwaitedModel:
-    async def aembed_query(self, text: str) -> Sequence[float]:
-        await asyncio.sleep(0)
-        return embed(text)
-
-
-@pytest.mark.parametrize("model", [AwaitedModel(), AwaitedModel().aembed_query], ids=["a model", "a function"])
-async def test_what_can_only_be_awaited_needs_aretrieve(index: MemoryIndex, model: Any):
-    with pytest.raises(InputError, match=r"needs aretrieve\(\)"):
-        retrieve("garage", index=index, embed=model)
-    assert await aretrieve("garage", index=index, embed=model) == retrieve("garage", index=index, embed=embed)
-
-
 def test_hits_carry_their_scores_as_plain_numbers(index: MemoryIndex):
     retrieved = retrieve("garage", index=index, embed=embed)
     metadata = retrieved.hits[0].chunk.metadata
@@ -532,13 +452,3 @@ def test_function_words_say_less_than_words_as_rare():
     assert weights["explain"] == 0.75 * weights["ferritin"]
     assert weights["the"] == 0.75 * alike.trace.terms["the"]
     assert weights["ferritin"] == alike.trace.terms["ferritin"]
-
-
-def test_an_index_may_weigh_words_itself():
-    class Weighing(MemoryIndex):
-        def find_terms(self, request: FindTerms) -> QueryVocabulary:
-            return replace(super().find_terms(request), factors={"explain": 2.0})
-
-    index = Weighing([Chunk("a", "a", "Explain."), Chunk("b", "b", "Ferritin.")])
-    weights = retrieve("explain ferritin", KEYWORD, index=index).trace.terms
-    assert weights["explain"] == 2 * weights["ferritin"]
