@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, cast
 
 from langchain_core.callbacks import Callbacks, adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
@@ -18,6 +18,7 @@ from ctxassembly.assembly.arguments import settings_of, valid_config, with_neigh
 from ctxassembly.assembly.call import System
 from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.selection.supplement import SupplementInput, supplement_from_retrieval
+from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
 from ctxassembly.config.hints import check_store, raises_config_errors
 from ctxassembly.context import Context
@@ -27,7 +28,7 @@ from ctxassembly.data.metadata_keys import with_keys
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm
+from ctxassembly.runtime.assemble import aassemble, assemble, check_llm
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for
@@ -37,8 +38,6 @@ from langchain_ctxassembly.convert.documents import documents_from, read_documen
 from langchain_ctxassembly.convert.models import async_text_model, text_model
 from langchain_ctxassembly.search import SearchFilter, apply_filter
 from langchain_ctxassembly.spans import Spans, has_listeners
-
-T = TypeVar("T")
 
 CONTEXT_RUN = "ContextAssembler.as_context"
 EVENT = "context_assembled"
@@ -146,12 +145,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         Raises:
             InputError: `input` has another form.
         """
-        return self._call_with_config(self._assemble_documents, input, config, **kwargs)
+        # LangChain's type requires a run manager, which isn't used here, beside the config of child runs.
+        return self._call_with_config(cast(Any, self._documents), input, config, **kwargs)
 
     @override
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """Async version of `invoke`."""
-        return await self._acall_with_config(self._aassemble_documents, input, config, **kwargs)
+        return await self._acall_with_config(cast(Any, self._adocuments), input, config, **kwargs)
 
     def as_context(self, *, config: RunnableConfig | None = None, filter: Any = None) -> Runnable[Any, Context]:
         """Return a runnable with the same inputs that gives the `Context`, whose `str()` is its text.
@@ -181,39 +181,42 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def assemble_context(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> Context:
         """Return the context of `inputs`, in the run of `config`. Neighbors pass the `filter` of the call."""
-        return self._assemble_as(_get_context, inputs, config, filter)
+        return self._assemble(inputs, config, filter).context
 
     async def aassemble_context(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> Context:
         """Async version of `assemble_context`."""
-        return await self._aassemble_as(_get_context, inputs, config, filter)
+        return (await self._aassemble(inputs, config, filter)).context
 
-    def _assemble_as(
-        self, transform: Callable[[ContextPayload], T], inputs: Any, config: RunnableConfig, filter: Any
-    ) -> T:
-        """Return `transform` of the context of `inputs`, after issuing its warnings and its event."""
+    def _documents(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> list[Document]:
+        return documents_from(self._assemble(inputs, config, filter))
+
+    async def _adocuments(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> list[Document]:
+        return await run_in_worker(partial(documents_from, await self._aassemble(inputs, config, filter)))
+
+    def _assemble(self, inputs: Any, config: RunnableConfig, filter: Any) -> ContextPayload:
+        """Return the context of `inputs`, after issuing its warnings and its event."""
         spans = Spans(config)
-        arguments = self._arguments(inputs, filter)
         llm = text_model(self.llm, lambda: spans.config)
-        context = assemble(**arguments, llm=llm, on_stage=spans.on_stage)
-        _, output, event = _build_result(transform, has_listeners(config), context)
-        self._issue_warnings(context)
-        if event is not None:
-            dispatch_custom_event(EVENT, event, config=config)
-        return output
+        context = assemble(**self._arguments(inputs, filter), llm=llm, on_stage=spans.on_stage)
+        payload = self._payload(context)
+        if has_listeners(config):
+            dispatch_custom_event(EVENT, _event(payload), config=config)
+        return payload
 
-    async def _aassemble_as(
-        self, transform: Callable[[ContextPayload], T], inputs: Any, config: RunnableConfig, filter: Any
-    ) -> T:
-        """Async version of `_assemble_as`."""
+    async def _aassemble(self, inputs: Any, config: RunnableConfig, filter: Any) -> ContextPayload:
+        """Async version of `_assemble`."""
         spans = Spans(config)
-        build = partial(_build_result, transform, has_listeners(config))
-        arguments = self._arguments(inputs, filter)
         llm = async_text_model(self.llm, lambda: spans.config)
-        context, output, event = await assemble_as(build, **arguments, llm=llm, on_stage=spans.aon_stage)
-        self._issue_warnings(context)
-        if event is not None:
+        context = await aassemble(**self._arguments(inputs, filter), llm=llm, on_stage=spans.aon_stage)
+        payload = self._payload(context)
+        if has_listeners(config):
+            event = await run_in_worker(partial(_event, payload))
             await adispatch_custom_event(EVENT, event, config=config)
-        return output
+        return payload
+
+    def _payload(self, context: Context) -> ContextPayload:
+        self._warnings.warn(*neighbor_warnings(context.trace, FILTER_CALL), key=type(self.store))
+        return ContextPayload(context)
 
     def _arguments(self, inputs: Any, filter: Any) -> dict[str, Any]:
         """Return the arguments of `assemble` that its sync and async forms share."""
@@ -305,31 +308,6 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         """Async version of `compress_documents`."""
         return await self.ainvoke({"documents": documents, "query": query}, {"callbacks": callbacks})
 
-    # LangChain passes the config of child runs to a parameter named `config`. Its type for these functions requires a
-    # run manager as well, which isn't used here.
-
-    def _assemble_documents(
-        self,
-        inputs: Any,
-        run_manager: Any,  # noqa: ARG002
-        config: RunnableConfig,
-        filter: Any = None,
-    ) -> list[Document]:
-        return self._assemble_as(documents_from, inputs, config, filter)
-
-    async def _aassemble_documents(
-        self,
-        inputs: Any,
-        run_manager: Any,  # noqa: ARG002
-        config: RunnableConfig,
-        filter: Any = None,
-    ) -> list[Document]:
-        return await self._aassemble_as(documents_from, inputs, config, filter)
-
-    def _issue_warnings(self, context: Context) -> None:
-        """Issue the warnings that `context` requires, once."""
-        self._warnings.warn(*neighbor_warnings(context.trace, FILTER_CALL), key=type(self.store))
-
     def _read_inputs(self, inputs: Any) -> dict[str, Any]:
         """Return hits, query and supplement, from either form of input. The engine checks the supplement."""
         documents, query, supplement, conversation = inputs, None, None, self.conversation
@@ -395,14 +373,5 @@ def _can_embed(embeddings: Any) -> bool:
     return callable(embeddings) or hasattr(embeddings, "embed_documents") or hasattr(embeddings, "aembed_documents")
 
 
-def _build_result(
-    transform: Callable[[ContextPayload], T], has_listener: bool, context: Context
-) -> tuple[Context, T, dict[str, Any] | None]:
-    """Return a context, its `transform`, and its event, which may take as long as a small assembly."""
-    payload = ContextPayload(context)
-    event = {"citations": payload.citations, "trace": payload.trace} if has_listener else None
-    return context, transform(payload), event
-
-
-def _get_context(payload: ContextPayload) -> Context:
-    return payload.context
+def _event(payload: ContextPayload) -> dict[str, Any]:
+    return {"citations": payload.citations, "trace": payload.trace}

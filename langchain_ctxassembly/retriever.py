@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import count
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import ensure_config, patch_config
 from langchain_core.vectorstores import VectorStore
-from pydantic import ConfigDict, Field, InstanceOf, model_validator
+from pydantic import Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
 from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import raises_config_errors
-from ctxassembly.context import Context
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
-from langchain_ctxassembly.search import ScoredRetriever, SearchType, ambient_config, filter_arguments, search_filter
+from langchain_ctxassembly.assembling import AssemblingRetriever, Call, Found
+from langchain_ctxassembly.search import ScoredRetriever, SearchType, filter_arguments, search_filter
 from langchain_ctxassembly.stores.vectorstore import make_neighbor_store
 
 
 @raises_config_errors
-class ContextAssemblyRetriever(BaseRetriever):
+class ContextAssemblyRetriever(AssemblingRetriever):
     r"""Retrieves with `retriever`, assembles with `assembler`, and returns one document per label.
 
     Both get the query and the config of the call. Their runs are children of this retriever's run. `k` is the maximum
@@ -55,13 +51,8 @@ class ContextAssemblyRetriever(BaseRetriever):
     """
 
     retriever: InstanceOf[Runnable[str, list[Document]]]
-    assembler: InstanceOf[ContextAssembler] = Field(default_factory=ContextAssembler)
     k: int | None = Field(default=None, ge=1)
     """The maximum number of labels, without a supplement; None means all. For one call: `invoke(query, k=3)`."""
-    supplement: SupplementInput = None
-
-    # The base class ignores unknown parameters, and so every misspelled one.
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     @classmethod
     def from_vectorstore(
@@ -121,113 +112,33 @@ class ContextAssemblyRetriever(BaseRetriever):
         return self
 
     @override
-    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """Return the assembled documents for a query. `k`, `filter` and `conversation` may be given for this call."""
-        with ambient_config(ensure_config(config)):
-            return super().invoke(input, config, **kwargs)
+    def _max_labels(self, k: int | None) -> int | None:
+        if k is not None and k < 1:
+            raise ConfigError("k", "an integer of at least 1", k)
+        return self.k if k is None else k
 
     @override
-    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """Async version of `invoke`."""
-        with ambient_config(ensure_config(config)):
-            return await super().ainvoke(input, config, **kwargs)
-
-    def context(
-        self, query: str, *, filter: Any = None, conversation: Any = None, config: RunnableConfig | None = None
-    ) -> Context:
-        """Return the context that `invoke` would turn into documents, in the run of `config`.
-
-        Raises:
-            ConfigError: the retriever has a `k`: a context has all labels that its budget allows.
-        """
-        config = self._context_config(config)
-        assembler, inputs = self._retrieve(query, filter, conversation, config)
-        return assembler.as_context().invoke(inputs, config)
-
-    async def acontext(
-        self, query: str, *, filter: Any = None, conversation: Any = None, config: RunnableConfig | None = None
-    ) -> Context:
-        """Async version of `context`."""
-        config = self._context_config(config)
-        assembler, inputs = await self._aretrieve(query, filter, conversation, config)
-        return await assembler.as_context().ainvoke(inputs, config)
+    def _search(self, call: Call, config: RunnableConfig) -> Found:
+        arguments, assembler = self._prepare_search(call)
+        return assembler, self._assembler_inputs(call, self.retriever.invoke(call.query, config, **arguments))
 
     @override
-    def _get_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: CallbackManagerForRetrieverRun,
-        k: int | None = None,
-        filter: Any = None,
-        conversation: Any = None,
-    ) -> list[Document]:
-        config = patch_config(None, callbacks=run_manager.get_child())
-        assembler, inputs = self._retrieve(query, filter, conversation, config)
-        return self._limit_labels(k, assembler.invoke(inputs, config))
+    async def _asearch(self, call: Call, config: RunnableConfig) -> Found:
+        arguments, assembler = self._prepare_search(call)
+        found = await self.retriever.ainvoke(call.query, config, **arguments)
+        return assembler, self._assembler_inputs(call, found)
 
-    @override
-    async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        k: int | None = None,
-        filter: Any = None,
-        conversation: Any = None,
-    ) -> list[Document]:
-        config = patch_config(None, callbacks=run_manager.get_child())
-        assembler, inputs = await self._aretrieve(query, filter, conversation, config)
-        return self._limit_labels(k, await assembler.ainvoke(inputs, config))
-
-    def _context_config(self, config: RunnableConfig | None) -> RunnableConfig:
-        if self.k is not None:
-            raise ConfigError(
-                "k", "None where the whole context is asked for, whose budget says how much it has", self.k
-            )
-        return ensure_config(config)
-
-    def _prepare_search(self, query: str, condition: Any) -> tuple[dict[str, Any], ContextAssembler]:
+    def _prepare_search(self, call: Call) -> tuple[dict[str, Any], ContextAssembler]:
         """Return the arguments of a search, and the assembler under its filter as it is before the search."""
-        if not isinstance(query, str):
-            raise InputError(f"query must be a string, got {safe_repr(query)}")
-        arguments = filter_arguments(self.retriever, condition)
+        if not isinstance(call.query, str):
+            raise InputError(f"query must be a string, got {safe_repr(call.query)}")
+        arguments = filter_arguments(self.retriever, call.filter)
         return arguments, self.assembler.limited_to(search_filter(self.retriever, arguments))
 
-    def _retrieve(
-        self, query: str, condition: Any, conversation: Any, config: RunnableConfig
-    ) -> tuple[ContextAssembler, dict[str, Any]]:
-        """Return the assembler of a call, and its inputs: what the search found."""
-        arguments, assembler = self._prepare_search(query, condition)
-        with ambient_config(config):
-            documents = self.retriever.invoke(query, config, **arguments)
-        return assembler, self._assembler_inputs(documents, query, conversation)
-
-    async def _aretrieve(
-        self, query: str, condition: Any, conversation: Any, config: RunnableConfig
-    ) -> tuple[ContextAssembler, dict[str, Any]]:
-        """Async version of `_retrieve`."""
-        arguments, assembler = self._prepare_search(query, condition)
-        with ambient_config(config):
-            documents = await self.retriever.ainvoke(query, config, **arguments)
-        return assembler, self._assembler_inputs(documents, query, conversation)
-
-    def _assembler_inputs(self, documents: Any, query: str, conversation: Any) -> dict[str, Any]:
+    def _assembler_inputs(self, call: Call, documents: Any) -> dict[str, Any]:
         if not isinstance(documents, Iterable) or isinstance(documents, (str, Document, Mapping)):
             kind = type(self.retriever).__name__
             raise InputError(f"{kind} must return a list of Document, got {safe_repr(documents)}")
-        return assembler_inputs(documents, query, resolve_supplement(query, self.supplement), conversation)
-
-    def _limit_labels(self, k: int | None, documents: list[Document]) -> list[Document]:
-        """Return the documents of the first `k` labels, and the supplement wherever it is."""
-        if k is not None and k < 1:
-            raise ConfigError("k", "an integer of at least 1", k)
-        max_labels = self.k if k is None else k
-        if max_labels is None:
-            return documents
-        label_number = count(1)
-        return [
-            document
-            for document in documents
-            if "citation" not in document.metadata or next(label_number) <= max_labels
-        ]
+        return assembler_inputs(
+            documents, call.query, resolve_supplement(call.query, self.supplement), call.conversation
+        )

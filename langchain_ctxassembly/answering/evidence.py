@@ -29,7 +29,7 @@ from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.documents import document_of, read_documents
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-from langchain_ctxassembly.search import DIRECT_RETRIEVERS, filter_arguments, search_filter, with_call_filter
+from langchain_ctxassembly.search import DIRECT_RETRIEVERS, filter_arguments, search_filter
 from langchain_ctxassembly.spans import Spans
 from langchain_ctxassembly.stores.filters import predicate
 
@@ -125,7 +125,7 @@ def _retriever_evidence(source: Source, config: RunnableConfig) -> Evidence:
         _assembly_port(source, assembler_for, config),
         assembler.assembly_settings,
         depends_on,
-        lambda condition: with_call_filter(retriever, condition).get("filter"),
+        lambda condition: condition if filter_arguments(retriever, condition) else None,
     )
 
 

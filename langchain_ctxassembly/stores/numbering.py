@@ -18,8 +18,7 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.framework_rows import LANGCHAIN
 from ctxassembly.stores.numbering import ChromaRecords, NumberingReport, QdrantRecords, number_collection
-from langchain_ctxassembly.stores.filters import Chroma, Qdrant, kind_of
-from langchain_ctxassembly.stores.identity import is_postgres
+from langchain_ctxassembly.stores.filters import Chroma, Qdrant, is_postgres, kind_of
 
 
 def number_chunks(

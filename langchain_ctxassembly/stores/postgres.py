@@ -40,7 +40,7 @@ from ctxassembly.stores.postgres.lookup import (
 )
 from ctxassembly.stores.postgres.table import TITLE, build_table
 from langchain_ctxassembly.convert.documents import stored_chunk
-from langchain_ctxassembly.stores.identity import loop_of, unwrap
+from langchain_ctxassembly.stores.filters import unwrap
 
 AnyPostgres: TypeAlias = PGVectorStore | AsyncPGVectorStore | PGVector
 
@@ -106,7 +106,7 @@ class PGVectorNeighbors(PostgresStore):
             return []
         if isinstance(self.vectorstore, PGVector) and not self.vectorstore.async_mode:
             return self._to_chunks(await asyncio.to_thread(self._sync_rows, refs))
-        loop = loop_of(self.vectorstore)
+        loop = _loop_of(self.vectorstore)
         asked = self._collection_rows(refs) if isinstance(self.vectorstore, PGVector) else self._table_rows(refs)
         rows = await_rows(asked, self.timeout_seconds)
         return self._to_chunks(
@@ -190,6 +190,12 @@ def _translate_filter(store: AsyncPGVectorStore, condition: dict[str, Any] | Non
     return clause, {f"filter_{at}": value for at, value in enumerate(bound.values())}
 
 
+def _loop_of(vectorstore: Any) -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that the engine of a PGVectorStore runs in a thread of its own; None if it has none."""
+    loop: asyncio.AbstractEventLoop | None = getattr(getattr(vectorstore, "_engine", None), "_loop", None)
+    return loop
+
+
 def _sync_loop(vectorstore: AnyPostgres, instead: str) -> asyncio.AbstractEventLoop | None:
     """Return the event loop of a PGVectorStore for a sync call; None for a PGVector, which needs none.
 
@@ -200,7 +206,7 @@ def _sync_loop(vectorstore: AnyPostgres, instead: str) -> asyncio.AbstractEventL
         if vectorstore.async_mode:
             raise InputError(f"this PGVector was set up with async_mode=True: use {instead}")
         return None
-    loop = loop_of(vectorstore)
+    loop = _loop_of(vectorstore)
     if loop is None:
         raise InputError(f"this vector store has no event loop of its own for sync calls: use {instead}")
     return loop
@@ -229,7 +235,7 @@ async def anumber_table(vectorstore: AnyPostgres, keys: MetadataKeys, **options:
             return await asyncio.to_thread(number_table, vectorstore, keys, **options)
         await vectorstore.__apost_init__()
         return await _run_in_transaction(cast(AsyncEngine, vectorstore._async_engine), number)
-    loop, numbering = loop_of(vectorstore), _run_in_transaction(unwrap(vectorstore).engine, number)
+    loop, numbering = _loop_of(vectorstore), _run_in_transaction(unwrap(vectorstore).engine, number)
     return await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(numbering, loop)) if loop else numbering)
 
 
