@@ -26,7 +26,7 @@ from typing_extensions import override
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.filters import check_size, combine_filters, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.errors import InputError
+from ctxassembly.errors import ConfigError
 from ctxassembly.stores.filtered import FilteredStore
 from langchain_ctxassembly.convert.documents import read_documents
 from langchain_ctxassembly.stores.filters import and_filters, kind_of, predicate, unwrap
@@ -158,16 +158,16 @@ def filter_arguments(retriever: Any, condition: Any) -> dict[str, Any]:
     """Return the search arguments that apply the filter of a call in addition to the retriever's own; none without.
 
     Raises:
-        InputError: the search would not apply a filter.
-        ConfigError: the two have no common form.
+        ConfigError: the search would not apply a filter, or the two have no common form.
     """
     if condition is None:
         return {}
     if type(retriever) not in DIRECT_RETRIEVERS:
-        raise InputError(
+        raise ConfigError.worded(
+            "filter",
             "filter= of a call needs a VectorStoreRetriever or ScoredRetriever directly inside, not "
             f"{type(retriever).__name__}: give the filter to the search in its own way, and to the assembler, "
-            "ContextAssembler(filter=...)"
+            "ContextAssembler(filter=...)",
         )
     own = retriever.search_kwargs.get("filter")
     # LangChain would put the filter of the call in the place of the retriever's own.

@@ -12,7 +12,7 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from chain_samples import ANSWER, QUESTION, Runs, Scripted, leaflets, retriever
-from ctxassembly import AssemblyConfig, ConfigError, InputError, Supplement
+from ctxassembly import AssemblyConfig, ConfigError, Supplement
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, answer_chain
 from langchain_samples import WordEmbeddings
 
@@ -86,7 +86,7 @@ async def test_any_retriever_will_do_and_is_refused_a_filter(wrap: Any) -> None:
     assert (output["answer"], output["citations"][0]["source"]) == (ANSWER, "own.pdf")
     assert output["trace"]["retrieval"]["question"]["notes"][0].startswith("searched by ")
     assert (await chain.ainvoke({"input": QUESTION}))["citations"] == output["citations"]
-    with pytest.raises(InputError, match=r"directly inside, not .*: give the filter to the search in its own way"):
+    with pytest.raises(ConfigError, match=r"directly inside, not .*: give the filter to the search in its own way"):
         chain.invoke({"input": QUESTION, "filter": {"year": 2021}})
 
 

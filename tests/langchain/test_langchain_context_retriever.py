@@ -245,7 +245,7 @@ class TestFilters:
 
         retriever = ContextRetriever(channels={"keyword": Elsewhere()}, config=RetrievalConfig(strategy="keyword"))
         assert retriever.retrieve(QUERY).hits
-        with pytest.raises(InputError, match="not Elsewhere"):
+        with pytest.raises(ConfigError, match="not Elsewhere"):
             retriever.retrieve(QUERY, filter={"tenant": "x"})
 
     def test_is_refused_where_the_assemblers_own_store_cant_hold_it(self) -> None:

@@ -355,7 +355,7 @@ def test_neighbors_that_everybody_may_read_are_the_other_tenants() -> None:
 
 def test_a_filter_that_no_search_would_apply_is_refused() -> None:
     app = agent(context_tool(plain().with_retry(), filter=of_config), [asking("falcon"), AIMessage("Done.")])
-    with pytest.raises(InputError, match="needs a VectorStoreRetriever or ScoredRetriever directly inside"):
+    with pytest.raises(ConfigError, match="needs a VectorStoreRetriever or ScoredRetriever directly inside"):
         app.invoke(ASKED, {"configurable": {"tenant": "north"}})
     with pytest.raises(ConfigError, match="filter must be a function from the runtime"):
         context_tool(plain(), filter={"tenant": "north"})  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from langchain_core.runnables import ConfigurableField, RunnableBinding, Runnabl
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from ctxassembly import AssemblyConfig, FilterNotSeenWarning
-from ctxassembly.errors import InputError
+from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors, answer_chain
 from langchain_samples import Recorder, document, memory_store, vector_store
 
@@ -100,10 +100,10 @@ def test_there_it_is_told_to_the_assembler(wrapped: str) -> None:
 def test_a_filter_of_a_call_that_the_search_would_ignore_is_an_error(wrapped: str) -> None:
     inside = WRAPPED[wrapped]()
     with pytest.raises(
-        InputError, match=r"directly inside, not \w+: give .* to the assembler, ContextAssembler\(filter="
+        ConfigError, match=r"directly inside, not \w+: give .* to the assembler, ContextAssembler\(filter="
     ):
         over(inside).invoke(QUERY, filter=ours)
-    with pytest.raises(InputError, match="directly inside"):
+    with pytest.raises(ConfigError, match="directly inside"):
         answer_chain(RunnableLambda(lambda _: "Yes [1]."), inside).invoke({"input": QUERY, "filter": ours})
 
 
