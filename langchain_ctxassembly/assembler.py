@@ -124,6 +124,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     @model_validator(mode="after")
     def _check_settings(self) -> Self:
+        self.config = with_neighbors(self.config, self.neighbors)
         settings = self.assembly_settings
         counter_for(settings.encoding)  # a missing vocabulary is an error now
         check_store(self.store)
@@ -222,7 +223,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         """Return the arguments of `assemble` that its sync and async forms share."""
         return {
             **self._read_inputs(inputs),
-            "config": self.effective_config,
+            "config": self.config,
             "store": self.neighbor_store(filter),
             "embeddings": self.embeddings,
             "scorer": self.scorer,
@@ -230,19 +231,14 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         }
 
     @property
-    def effective_config(self) -> AssemblyConfig | System:
-        """The config, with `neighbors` in place of its own."""
-        return with_neighbors(self.config, self.neighbors)
-
-    @property
     def assembly_settings(self) -> AssemblyConfig:
-        """The same as settings, also of a system of its own: its keys, filters, language, format and limit."""
-        return settings_of(self.effective_config)
+        """The config as settings, also of a system of its own: its keys, filters, language, format and limit."""
+        return settings_of(self.config)
 
     @property
     def settings(self) -> dict[str, Any]:
         """All that its contexts depend on, of the store its class alone: for the key of a cached answer."""
-        names = ("effective_config", "transform_fetched", "embeddings", "llm", "scorer")
+        names = ("config", "transform_fetched", "embeddings", "llm", "scorer")
         return {**{name: getattr(self, name) for name in names}, "store": type(self.store).__name__}
 
     def neighbor_store(self, filter: Any = None) -> Any:
@@ -313,13 +309,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         documents, query, supplement, conversation = inputs, None, None, self.conversation
         if isinstance(inputs, Mapping):
             if "documents" not in inputs:
-                key = next(
-                    (key for key, value in inputs.items() if isinstance(value, (list, tuple, Retrieved))), "context"
-                )
-                raise InputError(
-                    f"{INPUT_FORMS}, got the keys {safe_repr(list(inputs))}: write {{'documents': itemgetter({key!r}), "
-                    "'query': itemgetter('question')} | assembler"
-                )
+                raise InputError(f"{INPUT_FORMS}, got the keys {safe_repr(list(inputs))}")
             documents, query, supplement = inputs["documents"], _query_in(inputs), inputs.get("supplement")
             conversation = read_conversation(inputs.get("conversation")) or conversation
         hits: Sequence[Hit]

@@ -25,8 +25,8 @@ from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.runtime.evidence import has_chunks
 from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_channel, to_question
 from langchain_ctxassembly.assembler import ContextAssembler
-from langchain_ctxassembly.assembling import AssemblingRetriever, Call, Found
 from langchain_ctxassembly.convert.models import as_reranker
+from langchain_ctxassembly.retriever import AssemblingRetriever, Call, Found
 from langchain_ctxassembly.search import search_channel
 from langchain_ctxassembly.spans import Spans
 from langchain_ctxassembly.stores.filters import and_filters

@@ -23,6 +23,7 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import ConfigDict, Field, InstanceOf
 from typing_extensions import override
 
+from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.filters import check_size, combine_filters, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
@@ -43,6 +44,7 @@ SCORE_KEY = "relevance_score"
 ScoredDocuments = Sequence[tuple[Document, float | None]]
 
 
+@raises_config_errors
 class ScoredRetriever(VectorStoreRetriever):
     """A retriever over a vector store that writes the score of each document into its metadata.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from langchain_core.documents import Document
 
@@ -20,26 +20,17 @@ CONTEXT_CALL = "ContextAssembler().as_context().invoke(documents)"
 """The call that gives a context, for the messages of errors."""
 
 
-def hit_from(document: Document, keys: MetadataKeys) -> Hit:
-    """Return the hit for `document`, with the score in its metadata."""
-    return Hit(chunk_from(document, keys), keys.read(document.metadata, "score"))
-
-
 def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
-    """Return the chunk for `document`."""
-    return stored_chunk(document.id, document.page_content, document.metadata, keys)
-
-
-def stored_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
-    """Return the chunk for the fields of a document. Odd values are passed on: the engine repairs and notes them.
+    """Return the chunk for `document`. Odd values are passed on: the engine repairs and notes them.
 
     The offset of a chunk without an index counts from the start of the page or section in its metadata.
     """
+    id_, text, metadata = document.id, document.page_content, document.metadata
     document_id, index = keys.read_document_id(metadata), keys.read(metadata, "index")
     has_id = id_ is not None and (type(id_) is not str or id_ != "")
     origin = None if has_id else ChunkOrigin(has_no_id=True)
     return Chunk(
-        id=id_ if has_id else _make_id(text, document_id, index),
+        id=cast(str, id_) if has_id else _make_id(text, document_id, index),
         document_id=document_id,
         text=text,
         index=index,
@@ -103,5 +94,10 @@ def _make_id(text: Any, document_id: Any, index: Any) -> str:
 
 def read_documents(documents: Sequence[Document | Hit], keys: MetadataKeys) -> ReadResult:
     """Return the hits of `documents`, which may include hits, and the supplement of an earlier assembly among them."""
-    pairs = ((one, None) if isinstance(one, Hit) else (hit_from(one, keys), one.metadata) for one in documents)
+    pairs = (
+        (one, None)
+        if isinstance(one, Hit)
+        else (Hit(chunk_from(one, keys), keys.read(one.metadata, "score")), one.metadata)
+        for one in documents
+    )
     return unpack_blocks(pairs, keys)

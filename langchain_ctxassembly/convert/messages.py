@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, cast, get_args
 
 from langchain_core.messages import (
@@ -234,10 +232,6 @@ def _count_results(content: Any) -> int:
     return inside + len([block for block in blocks if block.get("type") == "search_result"])
 
 
-Annotations = list[list[Annotation]]
-"""The annotations of each text block."""
-
-
 def resolve_citations(message: BaseMessage, context: Any, tools: Collection[str] = ()) -> AIMessage:
     """Return `message` as an AIMessage whose text blocks carry a `Citation` annotation for each citation in them.
 
@@ -297,10 +291,13 @@ def resolve_citations(message: BaseMessage, context: Any, tools: Collection[str]
         message = cast(AIMessage, message_chunk_to_message(message))
     blocks: list[Any] = [dict(block) for block in message.content_blocks]
     texts = [block for block in blocks if block["type"] == "text"]
-    existing = [list(block.get("annotations", ())) for block in texts]
-    is_native = any(_is_native(one) for own in existing for one in own)
-    by_text, unknown = (_resolve_native if is_native else _resolve_labels)(texts, existing, context, tools)
-    for block, found in zip(texts, by_text, strict=True):
+    list(known_in(context, tools))  # refuses what holds no sources
+    is_native = any(_is_native(one) for block in texts for one in block.get("annotations", ()))
+    annotate = _native_reader(context, tools) if is_native else _label_reader(context, tools)
+    unknown: list[Any] = []
+    for block in texts:
+        found, unresolved = annotate(block["text"], block.get("annotations", ()))
+        unknown += unresolved
         if found:
             block["annotations"] = found
     # With the name of a provider, ChatAnthropic would send our annotations as citations of its own, and be refused.
@@ -309,43 +306,34 @@ def resolve_citations(message: BaseMessage, context: Any, tools: Collection[str]
     return message.model_copy(update={"content": blocks, "response_metadata": response_metadata})
 
 
-def _resolve_native(
-    texts: Sequence[Any], existing: Annotations, context: Any, tools: Collection[str]
-) -> tuple[Annotations, list[Any]]:
-    """Return the annotations of each text, native ones led back, and the places of those that lead nowhere."""
-    list(known_in(context, tools))  # refuses what holds no sources
+Reader = Callable[[str, Sequence[Annotation]], tuple[list[Annotation], list[Any]]]
+"""A function from the text of a block and its annotations to new annotations, and what in them matches no source."""
+
+
+def _native_reader(context: Any, tools: Collection[str]) -> Reader:
+    """Return the reader that leads native citations back."""
     sent = list(_sent_results(context, tools))
-    by_text: Annotations = []
-    unknown: list[Any] = []
-    for block, own in zip(texts, existing, strict=True):
-        by_text.append([])
-        for one in own:
-            linked = _link_to_chunks(one, block["text"], sent) if _is_native(one) else one
-            if linked is None:
-                unknown.append(dict(cast(Any, one)["extras"]))
-            by_text[-1].append(linked or one)
-    return by_text, unknown
+
+    def read(text: str, existing: Sequence[Any]) -> tuple[list[Annotation], list[Any]]:
+        linked = [_link_to_chunks(one, text, sent) if _is_native(one) else one for one in existing]
+        unknown = [dict(one["extras"]) for one, known in zip(existing, linked, strict=True) if known is None]
+        return [known or one for one, known in zip(existing, linked, strict=True)], unknown
+
+    return read
 
 
-def _resolve_labels(
-    texts: Sequence[Any], existing: Annotations, context: Any, tools: Collection[str]
-) -> tuple[Annotations, list[Any]]:
-    """Return the annotations of each text, with one for each label in it, and the labels that match no citation."""
-    ends = list(accumulate(len(block["text"]) for block in texts))
-    resolved = resolve("".join(block["text"] for block in texts), context, "keep", tools)
-    citations = {citation.label: citation for citation in resolved.citations}
+def _label_reader(context: Any, tools: Collection[str]) -> Reader:
+    """Return the reader that adds an annotation for each label."""
     contexts = {citation.label: one for one in iter_contexts(context, tools) for citation in one.citations}
-    by_text = [list(own) for own in existing]
-    for mark in resolved.marks:
-        block_index = bisect_left(ends, mark.span[1])
-        block_start = ends[block_index - 1] if block_index else 0
-        span = max(mark.span[0] - block_start, 0), mark.span[1] - block_start
-        for label in mark.labels:
-            citation, context_read = citations[label], contexts.get(label)
-            begin, end = citation.span
-            sources = [one for one in context_read.provenance if begin <= one.span[0] < end] if context_read else []
-            keys = context_read.keys if context_read else MetadataKeys()
-            by_text[block_index].append(
-                _make_annotation(citation, keys, span, sources, chunk_ids=list(citation.chunk_ids))
-            )
-    return by_text, list(resolved.unknown)
+
+    def read(text: str, existing: Sequence[Annotation]) -> tuple[list[Annotation], list[Any]]:
+        resolved, found = resolve(text, context, "keep", tools), [*existing]
+        citations = {citation.label: citation for citation in resolved.citations}
+        for citation, span in ((citations[label], mark.span) for mark in resolved.marks for label in mark.labels):
+            read_in, (begin, end) = contexts.get(citation.label), citation.span
+            sources = [one for one in read_in.provenance if begin <= one.span[0] < end] if read_in else []
+            keys = read_in.keys if read_in else MetadataKeys()
+            found.append(_make_annotation(citation, keys, span, sources, chunk_ids=list(citation.chunk_ids)))
+        return found, list(resolved.unknown)
+
+    return read

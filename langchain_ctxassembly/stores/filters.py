@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -278,19 +279,12 @@ def find_by_metadata(vectorstore: Any, refs: Sequence[ChunkRef], keys: MetadataK
     near = [ref for ref in refs if ref.around_offset]
     names = [name for ref in near for name in (ref.document_id, ref.around_offset and ref.around_offset[-1]) if name]
     whole = find([(name, ()) for name in dict.fromkeys(names)])
-    return [*find(index_queries(refs)), *MemoryStore(whole).fetch(near)]
-
-
-def index_queries(refs: Sequence[ChunkRef]) -> list[IndexQuery]:
-    """Return each document of `refs` once, with the requested indexes; refs by id or by offset are left out."""
-    indexes_by_document: dict[str, set[int]] = {}
-    refs = [ref for ref in refs if ref.chunk_id is None and ref.around_offset is None]
-    whole_documents = {ref.document_id for ref in refs if ref.index is None}
+    indexes: dict[str, set[Any]] = defaultdict(set)
     for ref in refs:
-        indexes = indexes_by_document.setdefault(ref.document_id, set())
-        if ref.index is not None and ref.document_id not in whole_documents:
-            indexes.add(ref.index)
-    return [(document_id, tuple(sorted(indexes))) for document_id, indexes in indexes_by_document.items()]
+        if not ref.around_offset:
+            indexes[ref.document_id].add(ref.index)
+    queries = [(name, () if None in wanted else tuple(sorted(wanted))) for name, wanted in indexes.items()]
+    return [*find(queries), *MemoryStore(whole).fetch(near)]
 
 
 def and_filters(first: Any, second: Any) -> Any:

@@ -58,8 +58,6 @@ def number_chunks(
             other. The message says what to do.
     """
     keys = MetadataKeys() if keys is None else keys
-    if isinstance(documents, Document):  # its fields, otherwise, one by one
-        raise InputError("documents must be a list of Document, got one: write number_chunks([document])")
     documents = [*documents]
     for document in documents:
         if not isinstance(document, Document):
@@ -75,22 +73,17 @@ def number_chunks(
         )
         for document in documents
     ]
-    return [
-        document.model_copy(
-            update={
-                "id": number.id,
-                "metadata": {
-                    **document.metadata,
-                    **({} if chunk.document_id else {keys.document_id[0]: number.document_id}),
-                    **({} if chunk.index is not None else {keys.index[0]: number.index}),
-                    **number.metadata,
-                },
-            }
-        )
-        for document, chunk, number in zip(
-            documents, chunks, assign_numbers(chunks, keys, document_id, id_of), strict=True
-        )
-    ]
+    numbered = []
+    for document, chunk, number in zip(
+        documents, chunks, assign_numbers(chunks, keys, document_id, id_of), strict=True
+    ):
+        metadata = dict(document.metadata)
+        if not chunk.document_id:
+            metadata[keys.document_id[0]] = number.document_id
+        if chunk.index is None:
+            metadata[keys.index[0]] = number.index
+        numbered.append(document.model_copy(update={"id": number.id, "metadata": {**metadata, **number.metadata}}))
+    return numbered
 
 
 def number_stored_chunks(
@@ -134,7 +127,19 @@ def number_stored_chunks(
         from langchain_ctxassembly.stores.postgres import number_table
 
         return number_table(vectorstore, keys, **options)  # type: ignore[arg-type]
-    return _number_collection(vectorstore, keys, **options)
+    store: Any = vectorstore
+    kind = kind_of(vectorstore)
+    if isinstance(kind, Chroma):
+        return number_collection(ChromaRecords(store._collection), LANGCHAIN, keys, **options)
+    if not isinstance(kind, Qdrant):
+        allowed = "a PGVectorStore, AsyncPGVectorStore, PGVector, Chroma or QdrantVectorStore"
+        raise ConfigError("vectorstore", allowed, vectorstore)
+    content, metadata = store.content_payload_key, store.metadata_payload_key
+    records = QdrantRecords(store.client, store.collection_name, content, metadata)
+    report = number_collection(records, LANGCHAIN, keys, **options)
+    if not dry_run:
+        records.create_indexes(keys.document_id[0], keys.index[0])
+    return report
 
 
 async def anumber_stored_chunks(
@@ -157,19 +162,4 @@ async def anumber_stored_chunks(
         from langchain_ctxassembly.stores.postgres import anumber_table
 
         return await anumber_table(vectorstore, keys, **options)  # type: ignore[arg-type]
-    return await asyncio.to_thread(_number_collection, vectorstore, keys, **options)
-
-
-def _number_collection(vectorstore: Any, keys: MetadataKeys, **options: bool) -> NumberingReport:
-    kind = kind_of(vectorstore)
-    if isinstance(kind, Chroma):
-        return number_collection(ChromaRecords(vectorstore._collection), LANGCHAIN, keys, **options)
-    if not isinstance(kind, Qdrant):
-        allowed = "a PGVectorStore, AsyncPGVectorStore, PGVector, Chroma or QdrantVectorStore"
-        raise ConfigError("vectorstore", allowed, vectorstore)
-    content, metadata = vectorstore.content_payload_key, vectorstore.metadata_payload_key
-    records = QdrantRecords(vectorstore.client, vectorstore.collection_name, content, metadata)
-    report = number_collection(records, LANGCHAIN, keys, **options)
-    if not options["dry_run"]:
-        records.create_indexes(keys.document_id[0], keys.index[0])
-    return report
+    return await asyncio.to_thread(number_stored_chunks, vectorstore, keys=keys, **options)

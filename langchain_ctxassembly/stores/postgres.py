@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from langchain_postgres import PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
@@ -25,7 +25,7 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import check_size
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.stores.framework_rows import LANGCHAIN
+from ctxassembly.stores.framework_rows import LANGCHAIN, langchain_chunk
 from ctxassembly.stores.numbering import NumberingReport
 from ctxassembly.stores.postgres.connection import BoundStatement, await_rows, execute_async, fetch_rows
 from ctxassembly.stores.postgres.ingest import TableRecords, number_rows
@@ -39,9 +39,9 @@ from ctxassembly.stores.postgres.lookup import (
     langchain_table,
 )
 from ctxassembly.stores.postgres.table import TITLE, build_table
-from langchain_ctxassembly.convert.documents import stored_chunk
 from langchain_ctxassembly.stores.filters import unwrap
 
+T = TypeVar("T")
 AnyPostgres: TypeAlias = PGVectorStore | AsyncPGVectorStore | PGVector
 
 Rows = Iterable[Sequence[Any]]
@@ -106,15 +106,11 @@ class PGVectorNeighbors(PostgresStore):
             return []
         if isinstance(self.vectorstore, PGVector) and not self.vectorstore.async_mode:
             return self._to_chunks(await asyncio.to_thread(self._sync_rows, refs))
-        loop = _loop_of(self.vectorstore)
         asked = self._collection_rows(refs) if isinstance(self.vectorstore, PGVector) else self._table_rows(refs)
-        rows = await_rows(asked, self.timeout_seconds)
-        return self._to_chunks(
-            await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(rows, loop)) if loop else rows)
-        )
+        return self._to_chunks(await _on_own_loop(self.vectorstore, await_rows(asked, self.timeout_seconds)))
 
     def _to_chunks(self, rows: Rows) -> list[Chunk]:
-        return [stored_chunk(str(id_), text, metadata or {}, self.keys) for id_, text, metadata in rows]
+        return [langchain_chunk(id_, text, metadata or {}, self.keys) for id_, text, metadata in rows]
 
     async def _table_rows(self, refs: Sequence[ChunkRef]) -> Rows:
         """Return the rows of a PGVectorStore's table. What its filter means is for the vector store to say."""
@@ -196,6 +192,12 @@ def _loop_of(vectorstore: Any) -> asyncio.AbstractEventLoop | None:
     return loop
 
 
+def _on_own_loop(vectorstore: Any, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
+    """Return `work`, which runs on the vector store's own event loop if it has one: its connections need that."""
+    loop = _loop_of(vectorstore)
+    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop)) if loop else work
+
+
 def _sync_loop(vectorstore: AnyPostgres, instead: str) -> asyncio.AbstractEventLoop | None:
     """Return the event loop of a PGVectorStore for a sync call; None for a PGVector, which needs none.
 
@@ -235,8 +237,7 @@ async def anumber_table(vectorstore: AnyPostgres, keys: MetadataKeys, **options:
             return await asyncio.to_thread(number_table, vectorstore, keys, **options)
         await vectorstore.__apost_init__()
         return await _run_in_transaction(cast(AsyncEngine, vectorstore._async_engine), number)
-    loop, numbering = _loop_of(vectorstore), _run_in_transaction(unwrap(vectorstore).engine, number)
-    return await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(numbering, loop)) if loop else numbering)
+    return await _on_own_loop(vectorstore, _run_in_transaction(unwrap(vectorstore).engine, number))
 
 
 async def _run_in_transaction(

@@ -36,14 +36,6 @@ def test_a_retriever_that_returns_no_list_is_named(found: Any) -> None:
         retriever.invoke("falcon")
 
 
-def test_a_chain_names_the_input_to_write() -> None:
-    given = {"question": "May I drink?", "found": documents("A")}
-    with pytest.raises(InputError) as caught:
-        ContextAssembler().invoke(given)
-    instead = "{'documents': itemgetter('found'), 'query': itemgetter('question')} | assembler"
-    assert str(caught.value).endswith(f"write {instead}")
-
-
 def test_a_constructor_takes_its_parameters_by_name() -> None:
     with pytest.raises(TypeError, match="positional argument"):
         ContextAssembler(AssemblyConfig())  # type: ignore[call-arg]

@@ -61,11 +61,6 @@ def test_anything_else_is_an_error(wrong: Any) -> None:
         number_chunks(wrong)
 
 
-def test_one_document_is_told_to_be_a_list_of_one() -> None:
-    with pytest.raises(InputError, match=r"got one: write number_chunks\(\[document\]\)"):
-        number_chunks(PAGES[0])  # type: ignore[arg-type]
-
-
 def test_documents_may_come_one_by_one_as_from_lazy_load() -> None:
     assert number_chunks(iter(PAGES)) == number_chunks(PAGES)
 
