@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, NamedTuple
 
+from ctxassembly.retrieved import Retrieved
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
@@ -24,7 +25,6 @@ from ctxassembly.context import Context
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 from langchain_ctxassembly.search import ScoredRetriever, SearchType, ambient_config, filter_arguments, search_filter
