@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, NamedTuple
 
-from ctxassembly.retrieved import Retrieved
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
@@ -22,6 +21,7 @@ from ctxassembly.assembly.selection.supplement import SupplementInput, resolve_s
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.context import Context
+from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
