@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -12,7 +10,7 @@ from typing import Any
 
 import pytest
 from fuzz.cases import ANSWERS, Answering, Failing
-from fuzz.odd import ODD, Raising, UnprintableError, numbers
+from fuzz.odd import ODD, Raising, RaisingText, UnprintableError, numbers
 
 from builders import hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, Supplement, aassemble, assemble
@@ -40,12 +38,9 @@ def test_an_odd_value_in_a_hit_costs_no_other_hit(field: str):
         context = assemble([Hit(A[0], 0.9), odd, Hit(A[8], 0.1)], config, query="begins", store=STORE)
         assert {"A0", "A8"} <= set(standing(context)), name
         assert len(context.trace.decisions) == 3, name
-        assert pickle.loads(pickle.dumps(context)).text == context.text
         for each in (trace_to_plain(context.trace), to_plain(context.citations)):
             json.dumps(each, allow_nan=False, ensure_ascii=False).encode()
-        if field in ("id", "text", "score", "metadata", "source", "other"):
-            assert copy.deepcopy(context).text == context.text
-            assert "<html" in context.to_html()
+        assert "<html" in context.to_html()
 
 
 @pytest.mark.parametrize("field", FIELDS[:-1])
@@ -68,13 +63,13 @@ def test_an_odd_value_in_a_neighbor_costs_no_other_neighbor(field: str):
         ("an endless index", with_odd("index", 10**30), f"index {10**30} is not a whole number from 0, left out"),
         ("an index that says nothing", with_odd("index", True), "index True is not a whole number from 0, left out"),
         ("an odd offset", with_odd("start", "x"), "start 'x' is not a whole number from 0, left out"),
-        ("a list as score", with_odd("score", [1]), "score [1] is not a number, left out"),
-        ("a raising score", with_odd("score", Raising()), "score <Raising> is not a number, left out"),
+        ("a list as score", with_odd("score", [1]), "score [1] is no finite number, left out"),
+        ("a raising score", with_odd("score", Raising()), "score <Raising> is no finite number, left out"),
         ("a generator as id", with_odd("id", numbers()), "id <generator object numbers> is no name, left out"),
         (
             "metadata",
             with_odd("metadata", ODD["raising mapping"]()),
-            "metadata of RaisingMapping: can't be read, left out",
+            "metadata <fuzz.odd.RaisingMapping object> is no mapping that can be read, left out",
         ),
     ],
     ids=safe_repr,
@@ -88,7 +83,7 @@ def test_each_odd_value_is_noted(rule: str, hit: Hit, note: str):
     ("rule", "given", "text"),
     [
         ("what a text of somebody's class holds", ODD["shouted text"](), "shouted"),
-        ("what a text of somebody's class holds", ODD["raising text"](), "raising"),
+        ("what a text of somebody's class holds", RaisingText("raising"), "raising"),
         ("numpy's", ODD["numpy text"](), "numpy"),
         ("bytes", bytearray(b"text"), "text"),
     ],
@@ -231,7 +226,7 @@ def assemble_with(argument: str, given: Any) -> None:
     assemble([Hit(A[4])], **{argument: given})
 
 
-@pytest.mark.parametrize("name", [name for name in ODD if name != "no class"])
+@pytest.mark.parametrize("name", ODD)
 def test_no_odd_query_or_setting_raises_anything_else(name: str):
     make = ODD[name]
     for argument in ("query", "config", "supplement"):
@@ -241,7 +236,7 @@ def test_no_odd_query_or_setting_raises_anything_else(name: str):
 
 @pytest.mark.parametrize("option", AssemblyConfig.__dataclass_fields__)
 def test_no_odd_value_of_an_option_raises_anything_but_that_it_is_wrong(option: str):
-    for name in ODD.keys() - {"no class", "raising text"}:  # an enum's member, which is a string, has to be compared
+    for name in ODD:
         error = raised(lambda given: AssemblyConfig(**{option: given}), ODD[name]())
         assert error is None or (isinstance(error, ConfigError) and option in str(error)), name
         assert len(str(error)) < 700

@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 import pytest
-from fuzz.odd import ODD, NotItself, Raising, UnprintableError, numbers
+from fuzz.odd import ODD, Raising, UnprintableError, numbers
 
 from ctxassembly import Chunk, Hit
 from ctxassembly.safe_repr import describe_error, safe_repr, to_id, to_text
@@ -22,7 +22,6 @@ from ctxassembly.safe_repr import describe_error, safe_repr, to_id, to_text
         ("no address", threading.Lock(), "<unlocked _thread.lock object>"),
         ("no address", numbers(), "<generator object numbers>"),
         ("no repr", Raising(), "<Raising>"),
-        ("not even a class", NotItself(), "<fuzz.odd.NotItself object>"),
         ("an integer that Python refuses to write", 10**5_000, "<int>"),
         ("a dataclass", Hit(Chunk("a", "A", "x")), f"{Hit(Chunk('a', 'A', 'x'))!r}"),
     ],
