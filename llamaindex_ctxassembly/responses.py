@@ -24,7 +24,7 @@ from llama_index_instrumentation.span import active_span_id
 from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
 from ctxassembly.conversations.sources import answer_reader, get_field
 from ctxassembly.conversations.sources import resolve as resolved_over
-from ctxassembly.data.blocks import block_in
+from ctxassembly.data.citations import block_in
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.user_warnings import WarnOnce, with_remedy

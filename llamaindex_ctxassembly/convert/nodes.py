@@ -25,8 +25,8 @@ from pydantic import BaseModel
 from ctxassembly.adapters.blocks import ReadResult, block_ids, unpack_blocks
 from ctxassembly.adapters.metadata import ContextPayload, block_metadata
 from ctxassembly.assembly.adjacency.positions import FACTS_KEY, PARENT_KEY
-from ctxassembly.data.blocks import block_in
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, section_of
+from ctxassembly.data.citations import block_in
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.errors import InputError

@@ -212,31 +212,18 @@ def is_retained(candidate: Candidate) -> bool:
     return candidate.is_hit and candidate.rank < MAX_SHOWN_HITS and len(candidate.chunk.text) <= MAX_HIT_CHARS
 
 
-def retain_hits(hits: Sequence[Hit], selected: Iterable[Candidate]) -> tuple[RetrievedFragment, ...]:
-    """Return the hits that a context keeps for its views, by rank.
+def retain_hits(hits: Sequence[Hit]) -> tuple[RetrievedFragment, ...]:
+    """Return the hits that a context keeps for its views, by rank: those that they show.
 
     A retriever may find thousands of hits. A context that kept them all would be pickled, cached and sent with every
-    text that was retrieved. So it keeps the hits that its views show, and one without its text for each further
-    document that they name.
+    text that was retrieved. Of a long text the two ends are kept, and no vector.
     """
-    kept = [_fragment(rank, hit, hit.chunk.text) for rank, hit in enumerate(hits[:MAX_SHOWN_HITS])]
-    if len(hits) <= MAX_SHOWN_HITS:
-        return tuple(kept)
-    named = {chunk.document_id for chunk in (*(one.chunk for one in selected), *(one.chunk for one in kept))}
-    max_named = len(named) + MAX_NAMED_DOCUMENTS
-    for rank, hit in enumerate(hits[MAX_SHOWN_HITS:], MAX_SHOWN_HITS):
-        if hit.chunk.document_id not in named and len(named) < max_named:
-            named.add(hit.chunk.document_id)
-            kept.append(_fragment(rank, hit, ""))
-    return tuple(kept)
+    return tuple(_fragment(rank, hit) for rank, hit in enumerate(hits[:MAX_SHOWN_HITS]))
 
 
-def _fragment(rank: int, hit: Hit, text: str) -> RetrievedFragment:
-    """Return a hit without its vector, and of a long text only the two ends."""
-    chunk = hit.chunk
-    if len(text) > MAX_HIT_CHARS:
-        half = MAX_HIT_CHARS // 2
-        text = text[:half] + text[-half:]
-    if text is not chunk.text or chunk.vector is not None:
-        chunk = replace(chunk, text=text, vector=None)
-    return RetrievedFragment(rank, chunk, hit.score, len(hit.chunk.text))
+def _fragment(rank: int, hit: Hit) -> RetrievedFragment:
+    text, half = hit.chunk.text, MAX_HIT_CHARS // 2
+    shown = text if len(text) <= MAX_HIT_CHARS else text[:half] + text[-half:]
+    is_whole = shown is text and hit.chunk.vector is None
+    chunk = hit.chunk if is_whole else replace(hit.chunk, text=shown, vector=None)
+    return RetrievedFragment(rank, chunk, hit.score, len(text))

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from ctxassembly.context import Context
-from ctxassembly.data.blocks import AssembledBlock, block_in
 from ctxassembly.data.candidates import GAP
 from ctxassembly.data.chunks import Chunk, Hit
-from ctxassembly.data.citations import Citation, block_contents
+from ctxassembly.data.citations import AssembledBlock, Citation, block_contents, block_in
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import sanitize_score
 from ctxassembly.serialization import to_plain

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from ctxassembly.adapters.blocks import assembled_blocks
 from ctxassembly.answering.answer import Answer
 from ctxassembly.answering.requests import Exchange, Search
+from ctxassembly.cached_property import cached_property
 from ctxassembly.context import Context
 from ctxassembly.conversations.sent import warn_unread
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context

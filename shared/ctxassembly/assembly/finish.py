@@ -90,7 +90,7 @@ def to_context(
         format=style.format if isinstance(style.format, str) else infer_format(_headers(cited)),
         language=style.language,
         keys=style.keys,
-        hits=retain_hits(call.admitted.hits, included),
+        hits=retain_hits(call.admitted.hits),
         encoding=style.encoding,
     )
 

@@ -120,7 +120,7 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
 
     decisions = make_decisions(all_candidates, admitted.empty, lineage, rendered, unsent.labels, query)
     trace = _build_trace(admitted, rendered, decisions, config, log)
-    context = _build_context(rendered, trace, query, config, retain_hits(admitted.hits, result.selected))
+    context = _build_context(rendered, trace, query, config, retain_hits(admitted.hits))
     if call.conversation is None:
         return context
     context = replace(context, earlier_citations=call.conversation.citations)

@@ -31,18 +31,6 @@ USES: Mapping[str, Mapping[str, Any]] = {
     "tight_budget": {"format": "minimal"},
     "concise": {"min_relevance": CONCISE_MIN_RELEVANCE},
 }
-PUBLISHED_RULES = (
-    "FIVE_STAGE",
-    "PUBLISHED_VOICE",
-    "SOURCE_BLOCKS",
-    "BOOKEND",
-    "PUBLISHED_FACTUAL_QA",
-    "PUBLISHED_SUMMARIZATION",
-    "PUBLISHED_CITATION_HEAVY",
-    "PUBLISHED_CONVERSATIONAL",
-    "PUBLISHED_TIGHT_BUDGET",
-)
-"""The names of the published rules in `ctxassembly.presets`."""
 
 
 Granularity = Literal["passage", "chunk", "sentence", "auto"]
@@ -371,10 +359,7 @@ class AssemblyConfig:
             ConfigError: `use` is none of these.
         """
         if use not in USES:
-            rule = use.upper() if isinstance(use, str) else ""
-            hint = f": write presets.{rule} for the published system" if rule in PUBLISHED_RULES else ""
-            hint = hint or published_hint("use", use)
-            raise ConfigError("use", one_of(USES), use, hint)
+            raise ConfigError("use", one_of(USES), use, published_hint("use", use))
         return cls(**USES[use])
 
     def effective_granularity(self, query: str | None) -> Granularity:

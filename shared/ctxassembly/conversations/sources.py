@@ -19,8 +19,7 @@ from ctxassembly.conversations.sent import (
     merge_citations,
     warn_unread,
 )
-from ctxassembly.data.blocks import block_in
-from ctxassembly.data.citations import MAX_LABEL, Citation, check_labels
+from ctxassembly.data.citations import MAX_LABEL, Citation, block_in, check_labels
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import from_plain

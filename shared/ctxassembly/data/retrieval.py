@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
+from ctxassembly.cached_property import cached_property
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.safe_repr import join_first, pluralize
 

@@ -14,13 +14,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ctxassembly.cached_property import cached_property
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import InputError
 from ctxassembly.evaluate.questions import Evidence

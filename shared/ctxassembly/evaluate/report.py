@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ctxassembly.cached_property import cached_property
 from ctxassembly.errors import ConfigError
 from ctxassembly.evaluate import statistics
 from ctxassembly.evaluate.questions import LabeledQuestion

@@ -117,13 +117,8 @@ def explain(
     expect: str,
     config: RetrievalConfig | None = None,
     *,
-    index: Index | None = None,
-    embed: EmbedQuery | None = None,
-    taxonomy: Taxonomy | None = None,
     filter: Any = None,
-    channels: Mapping[Channel, SearchFunction] | None = None,
-    rerankers: Sequence[Reranker] = (),
-    category_of: Classifier | None = None,
+    **arguments: Any,
 ) -> Explanation:
     """Retrieve, and return what happened to the chunk whose id is `expect`, or whose text contains it.
 
@@ -147,10 +142,9 @@ def explain(
     """
     if not isinstance(expect, str) or not expect.strip():
         raise InputError(f"expect must be an id or a part of a text, got {safe_repr(expect)}")
-    given = (index, embed, taxonomy, channels, rerankers, category_of)
-    config, ports, capabilities = prepare_search(config, *given)
+    config, ports, capabilities = prepare_search(config, **arguments)
     flow = explain_flow(to_question(query, filter), expect, config, capabilities, time.perf_counter)
-    return drive(flow, _batch_ports(ports, config, index, None, needs_sync=True))
+    return drive(flow, _batch_ports(ports, config, arguments.get("index"), None, needs_sync=True))
 
 
 def prepare_search(

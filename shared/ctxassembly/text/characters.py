@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ctxassembly.cached_property import cached_property
 from ctxassembly.text.sentence_rules import (
     CLOSING,
     CONSONANTS,

@@ -17,8 +17,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
 
+from ctxassembly.cached_property import cached_property
 from ctxassembly.text.sentences import is_ended
 from ctxassembly.text.tables import RULE_CHARACTERS
 

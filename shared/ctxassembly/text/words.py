@@ -23,10 +23,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from operator import add
 from typing import Any, overload
+
+from ctxassembly.cached_property import cached_property
 
 UNSPACED = (
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # Japanese

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 from operator import add, attrgetter, sub
 from typing import NamedTuple
 
@@ -24,6 +23,7 @@ from ctxassembly.assembly.rendering.excerpt import (
     gap_marker,
 )
 from ctxassembly.assembly.rendering.order import SortKeys
+from ctxassembly.cached_property import cached_property
 from ctxassembly.data.candidates import GAP, Candidate, CitationBlock, HeaderDetail, Join, RenderedPart, TextPiece
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.tokens.counter import TokenSpan

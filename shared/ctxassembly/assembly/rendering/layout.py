@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
@@ -37,6 +36,7 @@ from ctxassembly.assembly.rendering.join import Joins
 from ctxassembly.assembly.rendering.measure import EMPTY_SIZE, GetTokenStarts, PlacedRun, Typesetter
 from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.rendering.render import Renderer
+from ctxassembly.cached_property import cached_property
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import (
     NO_SUPPLEMENT,

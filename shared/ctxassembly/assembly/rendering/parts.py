@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
+from ctxassembly.cached_property import cached_property
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Span
 

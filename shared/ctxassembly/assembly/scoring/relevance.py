@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from ctxassembly.assembly.rendering.earlier import NOTHING_EARLIER, Earlier
 from ctxassembly.assembly.rendering.groups import document_texts
@@ -14,6 +13,7 @@ from ctxassembly.assembly.scoring.sentences import ScoredSentences
 from ctxassembly.assembly.scoring.tables import raise_tables
 from ctxassembly.assembly.scoring.titles import raise_linked
 from ctxassembly.assembly.scoring.weights import FUSED_WEIGHTS, WEIGHTS, Weights
+from ctxassembly.cached_property import cached_property
 from ctxassembly.config.assembly import AssemblyConfig, Granularity
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import has_flag

@@ -18,10 +18,10 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain, compress
 from typing import TYPE_CHECKING
 
+from ctxassembly.cached_property import cached_property
 from ctxassembly.data.candidates import ALREADY_SENT, Candidate, CandidateSpan
 from ctxassembly.text.lines import TextLines
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import subtract_spans
@@ -25,6 +24,7 @@ from ctxassembly.assembly.rendering.parts import Parts
 from ctxassembly.assembly.scoring.sentences import EVERY_SENTENCE, ScoredSentences
 from ctxassembly.assembly.selection.fill import END_SHARE
 from ctxassembly.assembly.selection.shorten import merge_spans
+from ctxassembly.cached_property import cached_property
 from ctxassembly.data.candidates import ALREADY_SENT, Candidate, CandidateSpan
 from ctxassembly.data.chunks import Span
 

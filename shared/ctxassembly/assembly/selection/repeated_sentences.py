@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import accumulate
 from operator import attrgetter, itemgetter
 from sys import getsizeof
@@ -18,6 +17,7 @@ from ctxassembly.assembly.rendering.excerpt import DocumentText, subtract_spans
 from ctxassembly.assembly.rendering.groups import document_texts, rank_key
 from ctxassembly.assembly.selection.result import Selection
 from ctxassembly.assembly.selection.shorten import merge_spans
+from ctxassembly.cached_property import cached_property
 from ctxassembly.data.candidates import OVER_BUDGET, REPEATED, Candidate, Exclusion
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentence_rules import FULL_STOPS

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.scoring.sentences import ScoredSentences
+from ctxassembly.cached_property import cached_property
 from ctxassembly.data.candidates import (
     BELOW_CUTOFF,
     OVER_BUDGET,

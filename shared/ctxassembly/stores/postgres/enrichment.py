@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
 
+from ctxassembly.cached_property import cached_property
 from ctxassembly.data import enrichment
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError

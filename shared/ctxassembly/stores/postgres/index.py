@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal, overload
 
 from sqlalchemy import Row
 
+from ctxassembly.cached_property import cached_property
 from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import sqlalchemy as sa
@@ -14,6 +13,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
 from sqlalchemy.sql.sqltypes import NULLTYPE
 from sqlalchemy.types import UserDefinedType
 
+from ctxassembly.cached_property import cached_property
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.unicode import is_storable
 
