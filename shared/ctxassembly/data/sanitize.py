@@ -61,7 +61,7 @@ def sanitize_chunk(chunk: Chunk, position: int) -> tuple[Chunk, list[Issue]]:
         # Its index would place it among the chunks of a document that nobody knows.
         document_id, index = chunk_id, None
         issues.append(Issue("missing document ids", "no document id, treated as a document of its own"))
-    values = {
+    values: dict[str, Any] = {
         "id": chunk_id,
         "document_id": document_id,
         "text": _valid_text(chunk.text, issues),
