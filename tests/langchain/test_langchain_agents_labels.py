@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
@@ -180,17 +179,6 @@ async def test_messages_may_have_another_key(state: Any, awaited: bool) -> None:
     assert len(rules) == len(set(rules)) > 4
 
 
-async def test_a_node_of_tools_takes_a_list_of_messages() -> None:
-    node = ToolNode([searching()])
-    graph = StateGraph(Annotated[list[AnyMessage], add_messages])  # type: ignore[type-var]
-    graph.add_node("tools", node)
-    graph.add_edge(START, "tools")
-    app = graph.compile()
-    before: Any = app.invoke([HumanMessage("What?"), calling("Rule 1 on drinking")])
-    after: Any = await app.ainvoke([*before, calling("Rule 2 on eating", turn="b")])
-    assert labels(after) == [[1, 2, 3], [4, 5, 6]]
-
-
 class Mixed(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
     chat: Annotated[list[AnyMessage], add_messages]
@@ -221,16 +209,3 @@ def test_the_first_label_of_the_config_is_the_least() -> None:
     model = Model(messages=iter([calling("Rule 1 on drinking", "Rule 1 on eating"), AIMessage("Done.")]))
     state = create_agent(model, [searching(first_label=40)]).invoke(ASKED)
     assert sorted(label for one in labels(state["messages"]) for label in one) == [40, 41, 42, 43, 44, 45]
-
-
-def test_a_tool_can_be_pickled() -> None:
-    from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
-    from langchain_ctxassembly import ContextRetriever
-
-    index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
-    tool = context_tool(ContextRetriever(index, config=RetrievalConfig(strategy="keyword")))
-    copied = pickle.loads(pickle.dumps(tool))
-    model = Model(messages=iter([calling("ferritin"), calling("ferritin", turn="b"), AIMessage("Done.")]))
-    messages = create_agent(model, [copied]).invoke(ASKED)["messages"]
-    assert labels(messages) == [[1], []]
-    assert messages[-2].content == "The sources that were found are given above ([1])."

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain.tools import ToolRuntime
-from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.runnables import ConfigurableField
 from langchain_core.tools import ToolException, tool
 
-from agent_samples import Scripted, agent, asked, assert_labels_count_on, calls, index, pages, search, tool_messages
-from ctxassembly import AssemblyConfig, Conversation, resolve
+from agent_samples import (
+    TENANTS,
+    Scripted,
+    agent,
+    asked,
+    assert_labels_count_on,
+    calls,
+    index,
+    may_read,
+    pages,
+    search,
+    tenant_chunks,
+    tool_messages,
+)
+from ctxassembly import AssemblyConfig, Conversation, FilterNotSeenWarning, Share, TokenBudget, resolve
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextMiddleware, contexts_in
+from langchain_ctxassembly import (
+    ContextAssembler,
+    ContextAssemblyRetriever,
+    ContextMiddleware,
+    VectorStoreNeighbors,
+    contexts_in,
+)
+from langchain_samples import WORDS
 
 # Said of every index whose chunks have no order; here that is as it should be.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
@@ -65,21 +86,6 @@ async def test_what_calls_at_the_same_time_found_is_said_once(awaited: bool) -> 
     assert context.query == "topic1 before1\ntopic1 after1\ntopic1"
 
 
-def test_every_chunk_that_was_dropped_is_in_the_trace() -> None:
-    copy = Document(id="copy", page_content=BEFORE[1].page_content, metadata={"source": "copy.pdf", "page": 1})
-    store = index(*BEFORE, *AFTER, copy)
-    assembler = ContextAssembler(config=AssemblyConfig(max_tokens=60, granularity="chunk"))
-    model = Scripted(calls("topic1 before1", "topic2 after2"), AIMessage("Done."))
-    middleware = ContextMiddleware(assembler, tools=["search"])
-    state = agent(model, search(store.as_retriever(search_kwargs={"k": 5})), middleware=middleware).invoke(asked("?"))
-    (context,) = contexts_in(state["messages"], ["search"])
-    outcomes = {each.chunk_id: each.outcome for each in context.trace.decisions}
-    assert "duplicate" in {outcomes["copy"], outcomes[str(BEFORE[1].id)]}
-    assert "dropped" in outcomes.values()
-    assert context.token_count <= 60
-    assert len(outcomes) == context.trace.hits > 5
-
-
 def test_other_tools_and_errors_stay_as_they_are() -> None:
     @tool
     def clock(query: str) -> str:
@@ -119,19 +125,6 @@ def test_other_tools_and_errors_stay_as_they_are() -> None:
     assert resolve("It is [1].", state["messages"], tools=["search"]).citations[0].label == "1"
 
 
-def test_only_the_tools_that_are_named_are_read() -> None:
-    turn = calls("topic1", name="mine")
-    turn.tool_calls.extend(calls("topic2", name="raw").tool_calls)
-    model = Scripted(turn, AIMessage("Done."))
-    middleware = ContextMiddleware(tools=["mine"])
-    tools = search(retriever(), "mine"), search(retriever(), "raw")
-    state = agent(model, *tools, middleware=middleware).invoke(asked("?"))
-    mine, raw = tool_messages(state["messages"])
-    assert str(mine.content).startswith("[1] Source: ")
-    assert not str(raw.content).startswith("[")
-    assert all(isinstance(each, Document) for each in raw.artifact)
-
-
 def test_results_that_a_model_cites_by_itself_stay_in_blocks() -> None:
     blocks = [{"type": "search_result", "source": "a.pdf", "title": "a", "content": [{"type": "text", "text": "Hi."}]}]
 
@@ -150,21 +143,9 @@ def test_results_that_a_model_cites_by_itself_stay_in_blocks() -> None:
     assert_labels_count_on([first, second])
 
 
-def test_text_that_was_escaped_is_escaped_once() -> None:
-    said = [Document("Take 2 < 3 & rest.", id="a", metadata={"source": "a.pdf"})]
-    config = AssemblyConfig(format="xml", neighbors="unfiltered")
-    around = ContextAssemblyRetriever.from_vectorstore(index(*said, BEFORE[0]), config=config)
-    middleware = ContextMiddleware(ContextAssembler(config=AssemblyConfig(format="xml")), tools=["search"])
-    model = Scripted(calls("rest"), AIMessage("Done."))
-    state = agent(model, search(around), middleware=middleware).invoke(asked("?"))
-    (context,) = contexts_in(state["messages"], ["search"])
-    assert context.text.count("Take 2 &lt; 3 &amp; rest.\n</chunk>") == 1
-    assert {passage.text for passage in context.passages} == {each.page_content.strip() for each in (*said, BEFORE[0])}
-
-
 @pytest.mark.parametrize("own", [True, False])
 def test_contexts_that_tools_assembled_are_assembled_anew(own: bool) -> None:
-    """As of a tool of ours, or of one around a retriever that assembles: both begin with label 1."""
+    """Of a tool of ours, or of one around a retriever that assembles: both begin with label 1."""
     assembler = ContextAssembler(config=AssemblyConfig(max_tokens=40))
 
     @tool(response_format="content_and_artifact")
@@ -202,6 +183,37 @@ def test_a_supplement_of_a_tools_context_is_not_lost() -> None:
     assert context.text.count("SUPPLEMENTARY") == 1
 
 
+@dataclass
+class User:
+    tenant: str
+
+
+@tool("search", response_format="content_and_artifact")
+def search_own(query: str, runtime: ToolRuntime[User]) -> Any:
+    """Searches."""  # by the user of the call, as nobody can see from outside
+    return "", [tenant_chunks(runtime.context.tenant)[4]]
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("awaited", [True, False])
+async def test_each_users_neighbors_pass_the_filter_of_the_runtime_else_agree_with_their_hit(
+    is_told: bool, awaited: bool
+) -> None:
+    store = index(*(one for tenant in TENANTS for one in tenant_chunks(tenant)))
+    neighbors = VectorStoreNeighbors(store, id_of=lambda document_id, at: f"{document_id}#{at}")
+    assembler = ContextAssembler(config=AssemblyConfig(window=2), store=neighbors)
+    condition: Any = {"filter": lambda runtime: may_read(runtime.context.tenant)} if is_told else {}
+    model = Scripted(*[calls(WORDS[4]), AIMessage("Done [1].")] * 2)
+    middleware = [ContextMiddleware(assembler, tools=["search"], **condition)]
+    graph: Any = create_agent(model, [search_own], middleware=middleware, context_schema=User)
+    with nullcontext() if is_told else pytest.warns(FilterNotSeenWarning):
+        for tenant in TENANTS:
+            user = {"context": User(tenant)}
+            state = await graph.ainvoke(asked("?"), **user) if awaited else graph.invoke(asked("?"), **user)
+            (context,) = contexts_in(state["messages"])
+            assert set(context.citations[0].chunk_ids) == {f"{tenant}-A#{at}" for at in (2, 4, 6)}
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -211,12 +223,9 @@ def test_a_supplement_of_a_tools_context_is_not_lost() -> None:
             "assembler.conversation must be None here",
         ),
         ({"budget": -3}, "budget must be the model's window in tokens, at least 1, a TokenBudget, or None, got -3"),
+        ({"budget": TokenBudget(shares=(Share("documents"),))}, "budget.shares must be empty here"),
         ({"filter": {"tenant": "ours"}}, "filter must be a function from the runtime of a call"),
         ({"tools": "search"}, "tools must be a list of names"),
-        (
-            {"assembler": ContextAssembler().configurable_fields(filter=ConfigurableField("filter"))},
-            "assembler must be",
-        ),
     ],
 )
 def test_wrong_arguments_are_an_error(wrong: Any, message: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -16,20 +15,14 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent_samples import Scripted, asked, calls, pages, prompt_tokens, tool_messages
-from ctxassembly import Share, TokenBudget, resolve
+from ctxassembly import TokenBudget, resolve
 from langchain_ctxassembly import ContextMiddleware, contexts_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
 
 TENANTS = ("north", "south")
 PAGES = {tenant: pages(f"{tenant}.pdf", 8, 9, tenant=tenant) for tenant in TENANTS}
-SHARES = (
-    Share("documents", floor=900),
-    Share("memory", floor=100, cap=200),
-    Share("conversation", floor=300),
-    Share("tool_results"),
-)
-BUDGET = TokenBudget(window=2_500, generation=100, system=0, query=0, conversation=0, buffer=0, shares=SHARES)
+BUDGET = TokenBudget(window=2_500, generation=100, system=0, query=0, conversation=0, buffer=0)
 SUMMARY = "They asked for topics."
 
 
@@ -121,15 +114,3 @@ def test_a_branch_has_the_conversation_of_its_own_messages(own: Any) -> None:
     assert "topic2?" not in str(state["messages"])
     labels = [one.label for found in contexts_in(state["messages"], ["search"]) for one in found.citations]
     assert set(labels) == {"1"}
-
-
-def test_a_summary_longer_than_its_share_is_in_the_trace() -> None:
-    talk = Talk(
-        lambda: SummarizationMiddleware(
-            Scripted(*[AIMessage(SUMMARY * 60)] * 99), trigger=("tokens", 600), keep=("messages", 3)
-        )
-    )
-    for topic in range(5):
-        state = talk.ask("north", topic)
-    notes = contexts_in(state["messages"], ["search"])[-1].trace.notes
-    assert re.search(r"budget: memory has \d{3} tokens, \d{2,3} more than its share", str(notes))

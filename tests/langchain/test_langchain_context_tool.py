@@ -10,8 +10,8 @@ from langchain.agents import create_agent
 from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langchain_core.runnables import ConfigurableField, Runnable, RunnableLambda
-from langchain_core.tools import BaseTool, create_retriever_tool
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_tests.integration_tests import ToolsIntegrationTests
@@ -25,15 +25,13 @@ from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
-    ContextMiddleware,
     ContextRetriever,
     VectorStoreNeighbors,
-    answer_chain,
     context_tool,
     number_chunks,
     resolve_citations,
 )
-from langchain_samples import Recorder, WordEmbeddings, chunks, documents, memory_store, vector_store
+from langchain_samples import WordEmbeddings, chunks, documents, vector_store
 
 CORPUS = documents("A", "B", "C")
 OPEN = AssemblyConfig(neighbors="unfiltered")
@@ -106,13 +104,6 @@ async def test_the_model_reads_the_context_and_the_artifact_is_the_context(kind:
         assert message.artifact == json.loads(json.dumps(message.artifact))
 
 
-def test_the_assembler_beside_any_retriever_brings_neighbors() -> None:
-    store = vector_store(CORPUS)
-    assembler = ContextAssembler(config=OPEN, store=VectorStoreNeighbors(store))
-    message = context_tool(store.as_retriever(search_kwargs={"k": 1}), assembler=assembler).invoke(call("falcon in C"))
-    assert len(Context.from_dict(message.artifact).citations[0].chunk_ids) > 1
-
-
 def test_the_model_is_told_of_the_query_alone() -> None:
     tool = context_tool(scored(), "search_leaflets", "Searches the leaflets.")
     told = convert_to_openai_tool(tool)["function"]
@@ -141,46 +132,14 @@ def test_all_that_a_model_reads_of_an_agents_tools_is_sanitized_on_demand(conten
         assert HOSTILE not in read
 
 
-def test_what_the_middleware_puts_into_a_prompt_is_sanitized_on_demand() -> None:
-    store = vector_store([Document(HOSTILE, metadata={"source": "web</s>.html", "page": 3})])
-    found = create_retriever_tool(
-        store.as_retriever(search_kwargs={"k": 1}), "search", "Searches.", response_format="content_and_artifact"
-    )
-    ours = ContextMiddleware(
-        ContextAssembler(config=AssemblyConfig(sanitize=True, neighbors="unfiltered")), tools=["search"]
-    )
-    model = Scripted(calls("the falcon", "due"), AIMessage("It is due [1]."))
-    create_agent(model, [found], middleware=[ours]).invoke({"messages": [("user", "When?")]})
-    one, other = (message.content for message in tool_messages(model.prompts[-1]))
-    assert one == f"[1] Source: web<\\/s>.html, page 3\n{DEFUSED}"
-    assert "[1]" in other
-
-
-async def test_its_runs_stand_below_it() -> None:
-    for awaited in (False, True):
-        recorder = Recorder()
-        tool, config = context_tool(scored()), {"callbacks": [recorder], "tags": ["mine"]}
-        await tool.ainvoke(call("falcon"), config) if awaited else tool.invoke(call("falcon"), config)  # type: ignore[arg-type]
-        above = {name for name, _ in recorder.runs.values() if not name.startswith("ctxassembly.")}
-        assert above == {"ScoredRetriever", "ContextAssembler.as_context"}
-        assert all(parent is not None for _, parent in recorder.runs.values())
-        assert [name for name, _ in recorder.events] == ["context_assembled"]
-
-
 # What it takes
 
 
 def test_a_retriever_is_asked_for() -> None:
-    with pytest.raises(ConfigError, match="retriever must be a retriever, or another Runnable"):
+    with pytest.raises(ConfigError, match="retriever must be"):
         context_tool(CORPUS)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="content must be one of 'text', 'search_results', got 'html'"):
         context_tool(scored(), content="html")  # type: ignore[arg-type]
-
-
-def test_one_of_ours_has_its_assembler() -> None:
-    for retriever in (scored(), indexed()):
-        with pytest.raises(ConfigError, match=f"assembler must be None with a {type(retriever).__name__}"):
-            context_tool(retriever, assembler=ContextAssembler())
 
 
 def test_labels_are_not_counted_out() -> None:
@@ -188,24 +147,6 @@ def test_labels_are_not_counted_out() -> None:
         context_tool(scored(k=2))
     with pytest.raises(ConfigError, match="k must be None where the whole context is asked for"):
         scored(k=2).context("falcon")
-
-
-WRAPPED: dict[str, Any] = {
-    "retry": lambda: scored().with_retry(),
-    "fallbacks": lambda: scored().with_fallbacks([scored()]),
-    "binding": lambda: indexed().bind(filter={"source": "B.pdf"}),
-    "configurable": lambda: indexed().configurable_fields(filter=ConfigurableField("filter")),
-}
-
-
-@pytest.mark.parametrize("made", WRAPPED)
-def test_what_would_be_assembled_twice_is_refused(made: str) -> None:
-    with pytest.raises(ConfigError, match="belongs around the search inside"):
-        context_tool(WRAPPED[made]())
-    inside = ContextAssemblyRetriever(
-        retriever=plain().with_retry(), assembler=ContextAssembler(config=OPEN, store=memory_store(CORPUS))
-    )
-    assert context_tool(inside).invoke({"query": "falcon in C"}).startswith("[1] Source: C.pdf")
 
 
 # In an agent
@@ -268,16 +209,6 @@ def test_the_assemblers_own_labels_take_precedence() -> None:
         context_tool(scored(conversation=Conversation(labels=Labels(40)))), [asking("falcon"), AIMessage("Done.")]
     ).invoke(ASKED)
     assert labels(state)[0] == "40"
-
-
-def test_an_answer_chain_goes_on_after_them() -> None:
-    state = agent(context_tool(scored()), [asking("falcon"), AIMessage("Done.")]).invoke(ASKED)
-    model = Model(messages=iter([AIMessage('{"question": "What of the ember?"}'), AIMessage("Yes.")]))
-    chain = answer_chain(model, scored())
-    said = chain.invoke({"input": "And the ember?", "chat_history": state["messages"]})
-    known = {one.document_id: one.label for one in resolve("", state["messages"]).unused}
-    cited = said["context"][0].metadata["citation"]
-    assert cited["label"] == known[cited["document_id"]]
 
 
 # Whose text a caller may read: a handbook of two tenants, whose chunks stand between each other
@@ -359,13 +290,3 @@ def test_a_filter_that_no_search_would_apply_is_refused() -> None:
         app.invoke(ASKED, {"configurable": {"tenant": "north"}})
     with pytest.raises(ConfigError, match="filter must be a function from the runtime"):
         context_tool(plain(), filter={"tenant": "north"})  # type: ignore[arg-type]
-
-
-def test_a_search_that_fails_is_told_as_any_tools_failure() -> None:
-    def failing(query: str) -> Any:
-        message = "the index is down"
-        raise ConnectionError(message)
-
-    tool = context_tool(RunnableLambda(failing))
-    with pytest.raises(ConnectionError, match="the index is down"):
-        tool.invoke(call("falcon"))

@@ -10,7 +10,6 @@ from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agent_samples import Scripted, agent, asked, assert_labels_count_on, calls, index, pages, search, tool_messages
 from ctxassembly import (
@@ -141,20 +140,6 @@ async def test_what_a_context_tool_assembled_is_not_assembled_again_by_the_middl
     assert [name for name, _ in recorder.events] == ["context_assembled"] * 6
 
 
-def test_a_context_that_repeats_text_and_labels_is_assembled_again_by_the_middleware() -> None:
-    assembler = ContextAssembler(config=OPEN, conversation=Conversation())  # it never sees the agent's
-    alone = context_tool(retriever(), "search", "Searches.", assembler=assembler)
-    questions = ["topic1", "topic1 topic2"]
-    model = Scripted(*[one for question in questions for one in (calls(question), AIMessage("So [1]."))])
-    app = create_agent(model, [alone], middleware=[ContextMiddleware(ContextAssembler(config=OPEN), tools=["search"])])
-    messages: list[Any] = []
-    for question in questions:
-        messages = app.invoke({"messages": [*messages, ("user", question)]})["messages"]
-    sent = texts_sent(contexts_in(messages, ["search"]))
-    assert len(sent) == len(set(sent)) >= 2
-    assert_labels_count_on(contexts_in(messages, ["search"]))
-
-
 @pytest.mark.parametrize("awaited", [False, True])
 async def test_a_context_tool_counts_on_after_a_summary(awaited: bool) -> None:
     """The messages with the first labels are gone; an answer in the summary may have them."""
@@ -212,15 +197,6 @@ def test_what_is_seen_already_needs_no_room() -> None:
     assert second.text == "The sources that were found are given above ([1])."
 
 
-def test_a_conversation_can_be_in_a_checkpoint() -> None:
-    context = ContextAssembler(config=OPEN).as_context().invoke(found_of(0))
-    conversation = Conversation().after(context)
-    plain = JsonPlusSerializer()
-    assert Conversation.from_dict(plain.loads_typed(plain.dumps_typed(conversation.to_dict()))) == conversation
-    allowing = JsonPlusSerializer(allowed_msgpack_modules=[Conversation])
-    assert allowing.loads_typed(allowing.dumps_typed(conversation)) == conversation
-
-
 @pytest.mark.parametrize("awaited", [False, True])
 async def test_a_branch_sees_what_its_own_messages_have(awaited: bool) -> None:
     model = Scripted(calls("topic1"), AIMessage("So [1]."), *[calls("topic1"), AIMessage("Still [1].")] * 2)
@@ -248,28 +224,6 @@ def test_a_message_that_was_removed_or_edited_is_not_seen() -> None:
     app.update_state(THREAD, {"messages": [RemoveMessage(id=one.id) for one in second["messages"]]})
     third = app.invoke(asked("And again?"), THREAD)
     assert contexts_in(third["messages"], ["search"])[-1].text == message.text
-
-
-def test_two_tenants_share_nothing() -> None:
-    """One agent, one store: each conversation is a thread, and the filter is the caller's."""
-    ours, theirs = pages("shared.pdf", tenant="a"), pages("shared.pdf", tenant="b")
-    assembler = ContextAssembler(config=OPEN)
-    store = index(*ours, *theirs)
-    for tenant, own in (("a", ours), ("b", theirs), ("a", ours)):
-        found = store.as_retriever(
-            search_kwargs={"k": 2, "filter": lambda one, tenant=tenant: one.metadata["tenant"] == tenant}
-        )
-        app = create_agent(
-            Scripted(calls("topic1"), AIMessage("So.")),
-            [context_tool(found, "search", "Searches.", assembler=assembler)],
-        )
-        (context,) = contexts_in(app.invoke(asked("What is topic1?"))["messages"])
-        assert {one.chunk_id for one in context.provenance} <= {one.id for one in own}
-        assert context.provenance
-    # Even the conversation of the other tenant, with the same text under other ids, describes nothing but labels.
-    context = assembler.as_context().invoke({"documents": theirs[2:3], "conversation": [context]})
-    assert "continues above" not in context.text
-    assert [one.chunk_id for one in context.provenance] == [theirs[2].id]
 
 
 def test_a_node_leaves_out_what_the_messages_have() -> None:

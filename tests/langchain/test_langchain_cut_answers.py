@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.runnables import RunnableGenerator
 
 from chain_samples import ANSWER, QUESTION, retriever
 from langchain_ctxassembly import answer_chain
@@ -74,30 +73,3 @@ async def test_a_whole_answer_says_nothing(told: dict[str, Any]) -> None:
             False,
             [],
         )
-
-
-def test_a_cut_answer_is_not_kept_for_others() -> None:
-    class Kept(dict[str, str]):
-        def set(self, key: str, entry: str) -> None:
-            self[key] = entry
-
-    kept = Kept()
-    for _ in range(2):
-        chain = answer_chain(Ending(told=CUT[0]), retriever(), cache=kept, cache_scope="all")
-        assert chain.invoke(ASKED)["trace"]["is_truncated"]
-    assert not kept
-    answer_chain(Ending(told={}), retriever(), cache=kept, cache_scope="all").invoke(ASKED)
-    assert len(kept) == 1
-
-
-async def test_none_in_a_stream_ends_no_answer() -> None:
-    def pieces(_: Any) -> Iterator[Any]:
-        yield from ("In the ", None, "morning ", "", "[1].", None)
-
-    async def awaited(_: Any) -> AsyncIterator[Any]:
-        for piece in pieces(_):
-            yield piece
-
-    chain = answer_chain(RunnableGenerator(pieces, awaited), retriever())
-    assert "".join(piece.get("answer", "") for piece in chain.stream(ASKED)) == ANSWER
-    assert "".join([piece.get("answer", "") async for piece in chain.astream(ASKED)]) == ANSWER

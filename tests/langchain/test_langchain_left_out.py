@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +10,6 @@ from langchain.agents import create_agent
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent_samples import Scripted, asked, assert_labels_count_on, calls, prompt_tokens, search, tool_messages
@@ -106,11 +104,6 @@ def test_in_the_middleware_it_stays_within_what_is_left_of_the_window() -> None:
 # Two tenants
 
 
-@dataclass
-class User:
-    tenant: str
-
-
 def condition(tenant: str) -> Any:
     return lambda document: document.metadata["tenant"] == tenant
 
@@ -154,38 +147,6 @@ def test_the_words_of_a_model_may_be_any_json(words: Any) -> None:
     assert message.text.endswith(f"{words} is what it says.")
 
 
-@pytest.mark.parametrize("query", ARGUMENTS)
-def test_the_query_of_a_model_may_be_any_json(query: Any) -> None:
-    @tool(response_format="content_and_artifact")
-    def find(query: Any) -> Any:
-        """Finds."""
-        return "found", [said(query)]
-
-    middleware = ContextMiddleware(tools=["find"])
-    agent = create_agent(Scripted(call("find", query=query), AIMessage("So.")), [find], middleware=[middleware])
-    [context] = contexts_in(agent.invoke(asked("?"))["messages"], ["find"])
-    assert context.query == str(query)
-
-
-@pytest.mark.parametrize("tenant", TENANTS)
-async def test_what_is_around_a_label_obeys_the_filter_of_the_runtime(tenant: str) -> None:
-    vectorstore = vector_store(SHARED)
-    retriever = vectorstore.as_retriever(search_kwargs={"k": 1, "filter": condition(tenant)})
-    own: Any = {"filter": lambda runtime: condition(runtime.context.tenant)}
-    assembler = shared_assembler(vectorstore)
-    model = Scripted(calls(f"the {WORDS[4]}"), call(label="1"), AIMessage("Done."))
-    agent = create_agent(
-        model,
-        [search(retriever), left_out_tool(assembler=assembler, **own)],
-        middleware=[ContextMiddleware(assembler, **own, tools=["search"])],
-        context_schema=User,
-    )
-    state = await agent.ainvoke(asked("?"), context=User(tenant))
-    _, around = contexts_in(state["messages"], ["search"])
-    assert len(shown_ids(around)) > 3
-    assert {name.partition("-")[0] for name in shown_ids(around)} == {tenant}
-
-
 # What was kept is never shown as it was kept
 
 
@@ -218,28 +179,3 @@ async def test_a_role_that_changes_inside_a_thread_changes_what_is_read(has_midd
     allowed = (await run())[4:]
     assert "ours:" in allowed[0]
     assert "A.pdf" in allowed[0]
-
-
-@pytest.mark.parametrize("awaited", [False, True])
-async def test_a_chunk_that_was_deleted_is_neither_shown_nor_listed(awaited: bool) -> None:
-    vectorstore = vector_store(CORPUS)
-    config = AssemblyConfig(neighbors="unfiltered", window=0)
-    own = ContextAssembler(config=config, store=VectorStoreNeighbors(vectorstore))
-    retriever = vectorstore.as_retriever(
-        search_kwargs={"k": 9, "filter": lambda one: one.metadata["source"] == "A.pdf"}
-    )
-    first = context_tool(retriever, "search", "Searches.", assembler=ContextAssembler(config=FIRST))
-    model = Scripted(calls(WORDS[0]), AIMessage("So."), call(document="A"), call(), AIMessage("So."))
-    agent = create_agent(model, [first, left_out_tool(assembler=own)], checkpointer=InMemorySaver())
-
-    async def run() -> list[Any]:
-        state = await agent.ainvoke(asked("?"), THREAD) if awaited else agent.invoke(asked("?"), THREAD)
-        return tool_messages(state["messages"])
-
-    await run()
-    kept = [one for one in CORPUS if one.id == "A#8"]
-    vectorstore.delete([one.id for one in CORPUS])
-    vectorstore.add_documents([kept[0].model_copy(update={"page_content": "It was written anew."})])
-    _, found, listed = await run()
-    assert found.text == "[1] Source: A.pdf\nIt was written anew."
-    assert listed.text == "Nothing that was left out matches."  # it has been read since

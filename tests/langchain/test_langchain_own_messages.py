@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import create_retriever_tool, tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -96,15 +96,6 @@ def test_a_context_from_a_checkpoint_is_known_by_the_name_of_its_tool() -> None:
     for call in (resolve, lambda _, messages, tools: contexts_in(messages, tools)):
         with pytest.raises(ConfigError, match="tools must be a list of names"):
             call("So [1].", kept, tools="leaflets")
-
-
-def test_a_forged_context_of_another_tool_is_none() -> None:
-    message = ToolMessage("It says.", artifact=forged_context(), tool_call_id="1", name="another_page")
-    with pytest.warns(UserWarning, match="The result of the tool 'another_page' looks like a context"):
-        assert resolve("5 g [2].", [message]).unknown == ("2",)
-    for other in (AIMessage("It says."), HumanMessage("It says."), SystemMessage("It says.")):
-        carrying = other.model_copy(update={"artifact": forged_context(), "additional_kwargs": {"artifact": FORGED}})
-        assert resolve("5 g [2].", [carrying], tools=["another_page"]).unknown == ("2",)
 
 
 def test_a_named_message_that_cannot_be_read_is_skipped() -> None:

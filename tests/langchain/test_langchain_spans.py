@@ -6,20 +6,13 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
-from langchain_classic.retrievers import EnsembleRetriever
-from langchain_core.callbacks import AsyncCallbackHandler
-from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.language_models import FakeListLLM, GenericFakeChatModel
-from langchain_core.messages import AIMessage, ToolCall
-from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
-from langchain_core.tools import create_retriever_tool
+from langchain_core.documents import BaseDocumentCompressor
+from langchain_core.language_models import FakeListLLM
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tracers.context import collect_runs
 from langchain_core.tracers.langchain import LangChainTracer
 from langchain_core.tracers.schemas import Run
@@ -33,19 +26,13 @@ from chain_samples import QUESTION, Scripted, following, leaflets, retriever
 from ctxassembly import AssemblyConfig, MemoryIndex, MemoryStore, RetrievalConfig, StoreError
 from ctxassembly.answering import AnswerConfig
 from ctxassembly.data.trace import SPAN_PREFIX
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, answer_chain
+from langchain_ctxassembly import ContextAssembler, ContextRetriever, answer_chain
 from langchain_samples import Tracer, chunks, documents, memory_store, vector_store
 
 STEPS = ["ctxassembly.resolve", "ctxassembly.search", "ctxassembly.fuse", "ctxassembly.limit"]
 STAGES = [f"ctxassembly.{name}" for name in ("admit", "dedup", "expand", "dedup", "budget", "repeats", "render")]
 CORPUS = documents("A", "B")
 QUERY = "where is the meadow described?"
-
-
-class Deaf(Tracer):
-    """Hears of no chains."""
-
-    ignore_chain = True
 
 
 def tree(run: Run) -> Any:
@@ -218,22 +205,6 @@ async def test_a_cancelled_run_leaves_no_stage_open() -> None:
     assert not tracer.run_map
 
 
-def test_where_nobody_listens_no_stage_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Any] = []
-    for module in ("assembler", "context_retriever"):
-        name = {"assembler": "assemble", "context_retriever": "retrieve"}[module]
-        path = f"langchain_ctxassembly.{module}.{name}"
-        real = getattr(__import__(f"langchain_ctxassembly.{module}", fromlist=[name]), name)
-        monkeypatch.setattr(
-            path, lambda *given, real=real, **named: told.append(named["on_stage"]) or real(*given, **named)
-        )
-    retriever().invoke(QUESTION)
-    retriever().invoke(QUESTION, {"callbacks": [Deaf()]})
-    assert told == [None] * 4
-    retriever().invoke(QUESTION, {"callbacks": [Tracer()]})
-    assert all(map(callable, told[4:]))
-
-
 def test_a_retrieval_below_no_run_makes_no_traces_of_its_stages() -> None:
     def searched(question: str) -> list[str]:
         return [hit.chunk.id for hit in retriever().retrieve(question).hits]
@@ -261,71 +232,6 @@ async def test_events_of_a_stream_tell_each_stage_below_its_parent() -> None:
         assert event["parent_ids"] == above
     ended = next(event for event in stages if event["event"] == "on_chain_end" and event["name"] == STEPS[1])
     assert ended["data"]["output"]["ids"][0] == "lab#0"
-
-
-async def test_async_handlers_are_awaited_in_order() -> None:
-    heard: list[str] = []
-
-    class Handler(AsyncCallbackHandler):
-        async def on_chain_start(self, serialized: Any, inputs: Any, **given: Any) -> None:
-            await asyncio.sleep(0)
-            heard.append(given["name"])
-
-        async def on_chain_end(self, outputs: Any, **given: Any) -> None:
-            await asyncio.sleep(0)
-            heard.append("end")
-
-    await assembler().ainvoke({"documents": CORPUS[3:5], "query": QUERY}, {"callbacks": [Handler()]})
-    assert heard == ["ContextAssembler", *(one for name in STAGES for one in (name, "end")), "end"]
-
-
-@both_ways
-async def test_in_an_ensemble_with_retry_in_a_chain_each_assembly_has_its_own_stages(awaited: bool) -> None:
-    class Flaky(BaseRetriever):
-        """Fails the first time."""
-
-        inside: BaseRetriever
-        failures: list[str] = ["once"]  # noqa: RUF012 - pydantic copies it
-
-        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-            if self.failures:
-                raise ConnectionError(self.failures.pop())
-            return self.inside.invoke(query)
-
-    inside = vector_store(CORPUS).as_retriever(search_kwargs={"k": 3})
-    ensemble = EnsembleRetriever(retrievers=[Flaky(inside=inside), inside], weights=[0.5, 0.5])
-    ours = ContextAssemblyRetriever(retriever=ensemble, assembler=assembler())
-    chain = {"context": ours.with_retry(wait_exponential_jitter=False), "question": RunnablePassthrough()}
-    llm = GenericFakeChatModel(messages=iter(["In A [1]."]))
-    run = await traced(chain | RunnableLambda(str) | llm, QUERY, awaited=awaited)
-    ours_only = [one for one in every(run) if one.name == "ContextAssemblyRetriever" and one.run_type == "retriever"]
-    failed, ended = ours_only
-    assert "ContextAssembler" not in [one.name for one in every(failed)]
-    assert tree(ended.child_runs[-1]) == ["ContextAssembler", *STAGES]
-
-
-@both_ways
-async def test_in_an_agents_tool_the_stages_stand_below_the_tool(awaited: bool) -> None:
-    call = ToolCall(name="leaflets", args={"query": QUESTION}, id="1", type="tool_call")
-
-    class Model(GenericFakeChatModel):
-        def bind_tools(self, tools: Any, **given: Any) -> Any:
-            return self
-
-    model = Model(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("In the morning [1].")]))
-    agent = create_agent(model, [create_retriever_tool(retriever(), "leaflets", "Leaflets.")])
-    run = await traced(agent, {"messages": [("user", QUESTION)]}, awaited=awaited)
-    tool = named(run, "leaflets")
-    assert tree(tool) == ["leaflets", ["ContextRetriever", *STEPS, ["ContextAssembler", *STAGES]]]
-
-
-def test_runs_of_a_batch_in_threads_keep_their_stages_apart() -> None:
-    tracer = Tracer()
-    retriever().batch([QUESTION] * 12, {"callbacks": [tracer], "max_concurrency": 4})
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: retriever().invoke(QUESTION, {"callbacks": [tracer]}), range(12)))
-    expected = ["ContextRetriever", *STEPS, ["ContextAssembler", *STAGES]]
-    assert [tree(root) for root in tracer.roots] == [expected] * 24
 
 
 async def test_runs_at_the_same_time_on_an_event_loop_keep_their_stages_apart() -> None:
@@ -410,16 +316,3 @@ async def test_opentelemetry_gets_a_span_for_each_stage_with_its_counts(
     assert json.loads(expand.attributes["output.value"]) == {"chunks": 2, "queries": 1}
     assert expand.start_time < expand.end_time
     assert expand.status.is_ok
-
-
-def test_opentelemetry_shows_the_error_on_the_stage(exported: InMemorySpanExporter) -> None:
-    class Down:
-        def fetch(self, refs: Any) -> Any:
-            raise ConnectionError("no route")
-
-    strict = ContextAssembler(store=Down(), neighbors="unfiltered", config=AssemblyConfig(on_store_error="raise"))
-    with pytest.raises(StoreError):
-        strict.invoke(CORPUS[:1])
-    spans = {span.name: span for span in exported.get_finished_spans()}
-    assert [name for name, span in spans.items() if not span.status.is_ok] == ["ctxassembly.expand", "ContextAssembler"]
-    assert [event.name for event in spans["ctxassembly.expand"].events] == ["exception"]
