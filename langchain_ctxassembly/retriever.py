@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, NamedTuple
 
-from ctxassembly.retrieved import Retrieved
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
