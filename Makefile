@@ -140,7 +140,7 @@ clean:  ## remove all that was made here: the environment, results, caches, the 
 	@touch $@
 
 .venv/test: .venv/demo
-	@$(PIP) --editable . --group test --group lint
+	@$(PIP) --editable '.[fast]' --group test --group lint
 	@touch $@
 
 .venv/semantic: .venv/test

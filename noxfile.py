@@ -13,9 +13,20 @@ from pathlib import Path
 
 import nox
 
-EXTRAS = ("langchain", "agents", "llamaindex", "postgres", "qdrant", "embedded", "semantic", "models", "inspect")
+EXTRAS = (
+    "langchain",
+    "agents",
+    "llamaindex",
+    "postgres",
+    "qdrant",
+    "embedded",
+    "semantic",
+    "models",
+    "fast",
+    "inspect",
+)
 MOST = ("langchain", "agents", "llamaindex", "postgres", "qdrant", "embedded", "models", "inspect")
-"""Without torch, which has no wheels for a new Python for months."""
+"""Without torch, which has no wheels for a new Python for months, and `fast`, which has none for an old one."""
 PYTHONS = ("3.10", "3.12", "3.13", "3.14")
 BESIDE = {"postgres": ("embedded",)}
 """Extras that the examples of another need as well: a server."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import islice
@@ -20,7 +21,14 @@ from ctxassembly.tokens.tiktoken_files import load_encoding
 from scenario import BUDGET, ENCODING, Scenario, scenario
 from speed import __main__ as command
 from speed import instructions, kinds
-from speed.contestants import ASKED, COLD, NO_QUERY, REPEATED, STATES, contestants
+from speed.contestants import (
+    ASKED,
+    COLD,
+    NO_QUERY,
+    REPEATED,
+    STATES,
+    contestants,
+)
 from speed.database import is_installed, postgres, postgres_table
 from speed.load import ALONE, load_table, measured
 from speed.stages import GROUPS, stage_ms
@@ -31,6 +39,7 @@ from texts import KINDS, Kind
 @pytest.fixture
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that tiktoken encodes from now on."""
+    monkeypatch.setitem(sys.modules, "toktok", None)  # else it may count in its place
     monkeypatch.setattr(tokens, "_tiktoken_counter", cache(tokens._tiktoken_counter.__wrapped__))
     encoding, texts = load_encoding(ENCODING), []
     inner = encoding._core_bpe
@@ -155,6 +164,7 @@ def test_texts_of_a_kind_are_new_but_for_some_that_come_again(kind: Kind) -> Non
 def test_the_command_prints_times_in_encodes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(sys.modules, "toktok", None)  # as the command does itself, and for good
     monkeypatch.setattr(kinds, "CASES", 1)
     some = ["--kinds", "English prose", "code and tables", "--hits", "2", "3", "--budgets", "500", "--repeats", "1"]
     command.main(["--only", "kinds", "characters", *some])

@@ -22,6 +22,7 @@ FRAMEWORK = {
     "embedded": "import psycopg",
     "semantic": "import sentence_transformers",
     "models": "import genai_prices",
+    "fast": "import tiktoken, toktok",
 }
 OURS = {
     "langchain": "from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever",

@@ -164,7 +164,8 @@ class AssemblyConfig:
     """The name of a tiktoken encoding, or a function from a text to its number of tokens. The function must not
     truncate, which Hugging Face tokenizers can be configured to do. If it counts special tokens, an empty context has
     them, too; with a `max_tokens` below these nothing fits, and the trace says so. If `max_tokens` is a TokenBudget for
-    a model, the default is that model's encoding, and a different encoding is an error."""
+    a model, the default is that model's encoding, and a different encoding is an error. `ctxassembly[fast]` counts
+    cl100k_base, o200k_base and o200k_harmony several times as fast, with the same results."""
     granularity: Granularity = "auto"
     """The unit that is kept or dropped if not everything fits. "sentence" packs the sentences that answer the query
     best into contiguous passages; `compress` then has no effect. "chunk" and "passage" (a hit and its adjacent chunks)

@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.cache import TextCache
-from ctxassembly.tokens.tiktoken_files import load_encoding
+from ctxassembly.tokens.tiktoken_files import faster_counter, load_encoding
 
 MAX_TOKEN_CHARS = 128
 """Characters of the longest token of the encodings, a run of blanks."""
@@ -318,7 +318,8 @@ def _tiktoken_counter(name: str) -> TokenCounter:
             # number of bytes is never too low: such a text counts as too large instead of slipping through.
             return len(text.encode("utf-8", "surrogatepass"))
 
-    return TokenCounter(count, additive=name in ADDITIVE_ENCODINGS)
+    additive = name in ADDITIVE_ENCODINGS
+    return TokenCounter(faster_counter(name, count) if additive else count, additive=additive)
 
 
 def _with_checks(count: Callable[[str], int]) -> Callable[[str], int]:

@@ -117,7 +117,11 @@ def _read(written: object, case: Scenario) -> int:
 
 
 def kinds_tables(
-    kinds: Mapping[str, Cases], sizes: Sequence[int], budgets: Sequence[int], repeats: int, done: Callable[[], object]
+    kinds: Mapping[str, Cases],
+    sizes: Sequence[int],
+    budgets: Sequence[int],
+    repeats: int,
+    done: Callable[[], object],
 ) -> Iterator[str]:
     """Two tables for each number of hits; `done` is called after each kind."""
     for hits in sizes:
