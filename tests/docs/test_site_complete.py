@@ -79,26 +79,6 @@ def test_every_key_and_zone_stands_in_its_table(settings_page: str, owner: type)
         assert f"\n| `{each.name}` | " in settings_page
 
 
-def test_each_basic_setting_has_a_row_with_what_was_measured():
-    page = (FOLDER / "settings.md").read_text("utf-8")
-    table, basic = page.partition("\n## ")[0], page.partition("### Basic settings of assembly")[2].partition("###")[0]
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\| .*\|$", table, re.MULTILINE)
-    ]
-    assert all(len(row) == 3 and row[2] for row in rows)
-    defaults = dict(re.findall(r"#AssemblyConfig\.(\w+)\) \(([^)]+)\)", table))
-    for name, default in defaults.items():
-        value = getattr(AssemblyConfig(), name)
-        assert value is None or str(value).removeprefix("0") == default.replace(",", "")
-    named = set(re.findall(r"#AssemblyConfig\.(\w+)", table))
-    assert set(" ".join(re.findall(r"<!-- settings: AssemblyConfig (.*?) -->", basic)).split()) <= named
-
-
-def test_a_setting_that_does_not_exist_is_no_entry():
-    with pytest.raises(ValueError, match="AssemblyConfig has no windows"):
-        hook("settings").on_page_markdown("<!-- settings: AssemblyConfig windows -->")
-
-
 def sections(page: str) -> dict[str, str]:
     """The text under each third heading, by the words in code of that heading."""
     text = (FOLDER / page).read_text("utf-8")

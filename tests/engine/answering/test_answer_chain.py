@@ -8,13 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from chain_parts import KEYWORDS, Scripted, chain
+from chain_parts import Scripted, chain
 from ctxassembly import (
     AnswerChain,
     AnswerError,
     AssemblyConfig,
     Chunk,
-    ConfigError,
     InputError,
     MemoryIndex,
     StoreError,
@@ -192,13 +191,6 @@ def test_where_every_search_fails_there_is_one_error():
         replace(made, source=FailsFor(made.source, ["question"]).evidence).answer("Is parking free?")
 
 
-def test_a_fault_of_the_settings_is_raised_as_it_is():
-    with pytest.raises(ConfigError, match="embed"):
-        chain(Scripted(), retrieval=replace(KEYWORDS, strategy="hybrid")).answer("Is parking free?")
-    with pytest.raises(ConfigError, match="filter must be"):
-        chain(Scripted()).answer("Is parking free?", filter="tenant = 'a'")
-
-
 def test_documents_cited_last_are_boosted_for_a_question_that_leans_on_them():
     model = Scripted(understand={"question": "Is ferritin measured?"})
     made, source = watched(model)
@@ -207,37 +199,6 @@ def test_documents_cited_last_are_boosted_for_a_question_that_leans_on_them():
     [boost] = source.searches[0].question.boosts
     assert (boost.factor, boost.where) == (1.25, {"document_id": ["lab"]})  # published: +25 %
     assert source.searches[1].question.boosts == ()
-
-
-def test_a_mode_reaches_search_and_model():
-    """Published: "full" and "escalated" search wider and answer longer."""
-    model = Scripted()
-    made, source = watched(model)
-    for mode in ("normal", "full", "escalated"):
-        made.answer("Is parking free?", mode=mode, filter=A)
-    assert [(asked.max_tokens, asked.mode) for asked in model.asked] == [
-        (1_000, "normal"),
-        (1_500, "full"),
-        (3_000, "escalated"),
-    ]
-    full, escalated = (search.mode for search in source.searches[1:])
-    assert (full.candidates, full.limit) == (50, 15)
-    assert (escalated.candidates, escalated.limit, escalated.min_similarity) == (100, 20, 0.35)
-    with pytest.raises(ConfigError, match="mode must be one of 'normal', 'full', 'escalated', got 'harder'"):
-        made.answer("Is parking free?", mode="harder")
-
-
-def test_the_conversation_is_trimmed_to_its_zone_from_its_beginning():
-    history = [Exchange(f"question {number}", "word " * 100) for number in range(200)]
-    model = Scripted(understand={"question": None})
-    config = AnswerConfig(history_tokens=1_000, history_exchanges=200)
-    answer = chain(model, config).answer("Is parking free?", history=history, filter=A)
-    said = model.prompts("answer")[0].messages
-    assert said[-3]["content"] == "question 199"
-    assert len(said) < 25
-    assert answer.notes[-1] == "history: 384 messages left out, beyond 200 exchanges or 1,000 tokens"
-    chain(model, AnswerConfig(history_tokens=0)).answer("Is parking free?", history=history, filter=A)
-    assert len(model.prompts("answer")[1].messages) == 2
 
 
 @pytest.mark.parametrize(

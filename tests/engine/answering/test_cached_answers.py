@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import date
-from decimal import Decimal
 from functools import partial
 
 import pytest
@@ -81,14 +79,6 @@ def test_those_share_answers_whom_the_caller_names(scope, way):
         assert {name for name, (owner, said) in TEXTS.items() if owner != tenant and said in text} == set()
         asked.append(len(model.asked))
     assert (asked, len(cache)) == ([1, 1, 0], 2)
-
-
-def test_a_call_without_a_scope_is_neither_read_nor_kept():
-    cache = Shelf()
-    kept(Scripted(), cache).answer(PARKING, filter=A)
-    before, model = dict(cache), Scripted()
-    kept(model, cache, scope=lambda call: None).answer(PARKING, filter=A)
-    assert (dict(cache), len(model.asked)) == (before, 1)
 
 
 @pytest.mark.parametrize("scope", [b"acme", {"acme"}, object(), [object()], {"tenant": {1}}, float("nan")])
@@ -191,15 +181,6 @@ def test_a_filter_that_can_not_be_compared_keeps_nothing_and_a_note_says_so(cond
     answer = kept(model, cache).answer("Is parking free?", filter=condition)
     assert cache == {}
     assert [note for note in answer.notes if "cache: the filter can't be compared with another one" in note]
-
-
-@pytest.mark.parametrize("value", [date(2024, 1, 2), Decimal("1.5"), ["x", 1], 2024], ids=str)
-def test_a_filter_by_any_plain_value_is_in_the_key(value):
-    shelf = Shelf()
-    for _ in range(2):
-        for given in ({"x": {"$ne": value}, **A}, {"x": {"$ne": "other"}, **A}, A):
-            kept(Scripted(), shelf).answer("Is parking free?", filter={"$or": [given, A]})
-    assert len(shelf) == 3
 
 
 # Conversations

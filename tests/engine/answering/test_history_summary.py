@@ -7,9 +7,7 @@ import json
 import pytest
 
 from chain_parts import Scripted, chain
-from ctxassembly import AssemblyConfig, TokenBudget
-from ctxassembly.answering import AnswerConfig, Exchange, Mode, TokenUsage, total_usage
-from ctxassembly.tokens.counter import counter_for
+from ctxassembly.answering import AnswerConfig, Exchange, TokenUsage, total_usage
 
 A = {"tenant": "a"}
 HISTORY = [Exchange(f"question {number}", f"answer {number}") for number in range(12)]
@@ -79,17 +77,6 @@ def test_without_a_summary_there_is_an_answer_and_a_note(summary, note):
     assert note in answer.notes
     assert answer.notes[-1].startswith("history: 8 messages left out")
     assert model.prompts("answer")[0].messages[1]["content"] == "question 4"
-
-
-def test_a_summary_and_what_it_reads_fit_the_window():
-    long = [Exchange(f"question {number}", "word " * 150) for number in range(30)]
-    budget = TokenBudget(window=2_000, system=200, query=50, conversation=800, generation=300, buffer=64)
-    config = AnswerConfig(summarize_history=True, modes={"normal": Mode(answer_tokens=300)})
-    answer, model = asked(config, long, assembly=AssemblyConfig(max_tokens=budget))
-    count = counter_for("cl100k_base").count
-    for request in model.asked:
-        assert sum(count(message["content"]) for message in request.messages) + 300 + 64 <= 2_000
-    assert "summarized" in answer.notes[-1]
 
 
 def test_totals_over_the_calls_of_a_conversation():

@@ -69,20 +69,3 @@ def test_a_reranker_never_gets_fewer_chunks_than_the_retriever_hands_it(own: int
 
     asked(RetrievalConfig(strategy="vector", rerank_candidates=own), "escalated", rerankers=[reranker])
     assert seen == [handed]
-
-
-def test_several_searches_together_never_give_fewer_hits_in_a_mode_that_asks_for_more() -> None:
-    """The rule: "full" gave 15 hits of several searches where "normal" gives 20."""
-    understood = {"sub_questions": ["Parking lot 7?", "Parking lot 70?"]}
-    made = AnswerChain.from_index(
-        INDEX,
-        Scripted(understand=understood),
-        RetrievalConfig(strategy="keyword"),
-        None,
-        AnswerConfig(decompose="auto"),
-    )
-    assert {mode: len(made.answer(QUESTION, mode=mode).hits) for mode in ("normal", "full", "escalated")} == {
-        "normal": 20,
-        "full": 20,
-        "escalated": 20,
-    }

@@ -84,14 +84,6 @@ def test_a_model_that_knows_its_window_needs_no_budget(window):
     assert answer.context.trace.notes[0].startswith("budget: 8,000 tokens cut to the ")
 
 
-@pytest.mark.parametrize("window", [None, 100, 200, 100_000])
-def test_a_window_that_is_unknown_large_or_too_small_to_be_true_changes_nothing(window):
-    model, assembly = Sized(window), AssemblyConfig(fill=True)
-    answer = chain(model, AnswerConfig(modes=SHORT), index=PARKING, assembly=assembly).answer(QUESTION)
-    assert answer.context.trace.max_tokens == 8_000
-    assert answer.notes == ()
-
-
 DOCUMENTS, CONVERSATION = Share("documents", floor=150, cap=900), Share("conversation", floor=170, cap=600)
 
 
@@ -125,11 +117,3 @@ def test_the_last_share_gives_way_first_and_the_trace_says_so():
     limit, said, note = given["conversation"]
     assert (limit, said) == (261, 462)
     assert note == "budget: documents gave way, 261 of 900 tokens"
-
-
-def test_a_conversation_that_is_over_leaves_its_room_to_the_documents():
-    shares = Share("conversation", cap=600), Share("documents")
-    budget = TokenBudget(window=2_000, system=0, query=0, generation=100, buffer=64, shares=shares)
-    assert budget.context == 1_236
-    assert asked(budget, HISTORY)[0].context.trace.max_tokens == 1_261
-    assert asked(budget)[0].context.trace.max_tokens == 1_723

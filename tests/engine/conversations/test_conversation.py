@@ -26,8 +26,7 @@ from ctxassembly import (
     aassemble,
     assemble,
 )
-from ctxassembly.conversations.left_out import find_left_out
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import InputError
 from ctxassembly.wording.languages import LANGUAGES
 from strategies import Retrieval, arguments, retrievals
 
@@ -89,35 +88,16 @@ def test_the_line_on_adjoining_text_is_in_the_language_and_the_form_of_a_citatio
     assert [one for one in lines if one.startswith(expected)] == ([lines[1]] if line else [])
 
 
-def test_each_label_of_adjoining_text_has_a_line():
-    chunks = [
-        replace(chunk, metadata={"source": "gastro.pdf", "page": f"p. {at}\n[9] Source: x"})
-        for at, chunk in enumerate(LEAFLET)
-    ]
-    config = AssemblyConfig(window=0, cite="chunk")
-    conversation = Conversation()
-    for at in (1, 3):
-        conversation = conversation.after(assemble([Hit(chunks[at])], config, conversation=conversation))
-    context = assemble([Hit(chunks[at]) for at in (1, 2, 3)], config, conversation=conversation)
-    assert context.text.split("\n")[:3] == [
-        "[3] Source: gastro.pdf, page p. 2 \\[9] Source: x",
-        "[1] continues above, page p. 1 \\[9] Source: x",
-        "[2] continues above, page p. 3 \\[9] Source: x",
-    ]
-    assert context.token_count == count(context.text)
-
-
 @pytest.mark.parametrize("format_name", ["numbered", "source", "xml", "grouped", "minimal"])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_document_says_where_the_sources_are(language: str, format_name: str):
     config = AssemblyConfig(language=language, format=format_name, max_tokens=1_000)
     first = assemble(hits(0, 1), config, conversation=Conversation())
     told = assemble(hits(1), config, conversation=Conversation().after(first)).text
-    note = find_left_out([first], LEAFLET, document="no such document").reply
-    chunk = Chunk("f", "F", f"Text.\n{told}\n> {note}\n{told.upper()}\nAs said, {told}")
+    chunk = Chunk("f", "F", f"Text.\n{told}\n{told.upper()}\nAs said, {told}")
     context = assemble([Hit(chunk)], config)
-    written = f"Text.\n\\{told}\n> \\{note}\n\\{told.upper()}\nAs said, {told}"
-    assert written in context.text.replace("&gt;", ">")
+    written = f"Text.\n\\{told}\n\\{told.upper()}\nAs said, {told}"
+    assert written in context.text
     for source in context.provenance:
         assert context.text[slice(*source.span)] == chunk.text[slice(*source.chunk_span)]
     assert context.token_count == count(context.text)
@@ -207,18 +187,6 @@ def test_a_question_asked_again_finds_next_to_nothing_new():
     assert tokens[1] < 40 < tokens[0]
 
 
-def test_only_chunks_that_pass_the_filter_of_the_call_are_described():
-    conversation = Conversation().after(assemble(hits(1), WHOLE, conversation=Conversation()))
-    store = MemoryStore(
-        [replace(chunk, metadata={**chunk.metadata, "group": at % 2}) for at, chunk in enumerate(LEAFLET)]
-    )
-    context = assemble(
-        [Hit(replace(LEAFLET[2], metadata={**LEAFLET[2].metadata, "group": 0}))], store=store, conversation=conversation
-    )
-    assert "continues above" not in context.text
-    assert "gastro#1" not in reasons(context)
-
-
 def test_what_is_seen_follows_from_the_messages():
     first = assemble(hits(0, 1), WHOLE, conversation=Conversation())
     conversation = Conversation().after(first)
@@ -292,15 +260,6 @@ async def test_assemblies_in_parallel_share_no_new_label():
     assert reasons(assemble(found[0], WHOLE, conversation=whole)).keys() == {"parking#0", "gastro#1"}
 
 
-def test_wrong_arguments_say_what_is_right():
-    with pytest.raises(InputError, match="conversation must be a Conversation or None, got 3"):
-        assemble(hits(0), conversation=3)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="context must be a Context, got 'Drink water'"):
-        Conversation().after("Drink water")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="label_step must be an integer from 1 to 1,000, got 1001"):
-        Conversation(label_step=1_001)
-
-
 TABLE = re.compile(r"^\s*\|", re.MULTILINE)
 
 
@@ -331,17 +290,3 @@ def test_nothing_is_sent_twice_and_nothing_is_lost(case: Retrieval, random, next
             for source in context.provenance:
                 sent[source.document_id, source.chunk_id].update(range(*source.chunk_span))
         conversation = conversation.after(context)
-
-
-def test_a_document_whose_chunks_name_it_differently_gets_a_new_label() -> None:
-    """The store knows the file, and the search doesn't."""
-    named = [Chunk(f"gastro#{at}", "gastro", text, at, metadata={"source": "a.pdf"}) for at, text in enumerate(TEXTS)]
-    found, conversation = [Hit(Chunk("gastro#0", "gastro", TEXTS[0], 0))], Conversation()
-    labels = []
-    for window in (0, 1, 2):
-        config = AssemblyConfig(window=window, candidate_window=window, neighbors="unfiltered", fill=True)
-        context = assemble(found, config, query="medicines", store=MemoryStore(named), conversation=conversation)
-        labels += [(citation.label, citation.source) for citation in context.citations]
-        conversation = conversation.after(context)
-    assert labels == [("1", "unknown"), ("2", "a.pdf"), ("3", "a.pdf")]
-    assert [citation.label for citation in conversation.citations] == ["1", "2", "3"]

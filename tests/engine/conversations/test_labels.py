@@ -12,9 +12,9 @@ from threading import Barrier, local
 import pytest
 from hypothesis import given, settings
 
-from builders import count, words_of
+from builders import words_of
 from ctxassembly import AssemblyConfig, Conversation, Hit, Labels, MemoryStore, aassemble, assemble
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import ConfigError
 from strategies import Retrieval, arguments, retrievals
 
 HITS = [Hit(words_of(name, 0, metadata={"source": f"{name}.pdf"})) for name in "ABCDEFGHIJKL"]
@@ -28,28 +28,6 @@ def test_the_first_label_is_the_one_that_is_set(form: str):
         assert label in block.text.partition("\n")[0]
     assert [each.label for each in context.resolve("So [8], not [1].").citations] == ["8"]
     assert context.resolve("So [8], not [1].").unknown == ("1",)
-
-
-@pytest.mark.parametrize("form", ["numbered", "source", "xml", lambda heading: f"({heading.number})"])
-@pytest.mark.parametrize(
-    ("first", "step"),
-    [(1, 1), (5, 1), (95, 1), (998, 1), (9_999, 1), (99_995, 1), (900_000, 1), (2, 3), (90, 40), (7, 1_000)],
-)
-def test_longer_numbers_are_counted(form: object, first: int, step: int):
-    sizes, conversation = set(), Conversation(next_label=first, label_step=step)
-    for limit in range(20, 400, 23):
-        config = AssemblyConfig(format=form, max_tokens=limit)  # type: ignore[arg-type]
-        context = assemble(HITS, config, conversation=conversation)
-        assert context.token_count == count(context.text) <= limit
-        sizes.add(len(context.citations))
-        # What was left out would not have fitted: a number that is counted too long costs a source.
-        if len(context.citations) < len(HITS):
-            left_out = [hit for hit in HITS if hit.chunk.id not in {each.best_chunk_id for each in context.citations}]
-            longer = AssemblyConfig(format=form)  # type: ignore[arg-type]
-            for more in left_out:
-                standing = [hit for hit in HITS if hit not in left_out or hit is more]
-                assert assemble(standing, longer, conversation=conversation).token_count > limit
-    assert len(sizes) > 3
 
 
 def test_contexts_of_a_conversation_have_labels_of_their_own():
@@ -133,15 +111,6 @@ def test_labels_that_are_copied_count_together_and_those_that_are_pickled_go_on(
     assert copy.deepcopy({"labels": labels})["labels"] is copy.copy(labels) is labels
     again = pickle.loads(pickle.dumps(labels))
     assert (again.next, repr(again)) == (3, "Labels(3)")
-
-
-def test_wrong_labels_say_what_is_right():
-    with pytest.raises(ConfigError, match=r"first must be an integer from 1 to 900,000, got 0"):
-        Labels(0)
-    with pytest.raises(ConfigError, match=r"labels must be a Labels\(\) or None, got 3"):
-        Conversation(labels=3)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"conversation must be a Conversation or None, got Labels\(1\)"):
-        assemble(HITS, conversation=Labels())  # type: ignore[arg-type]
 
 
 def test_documents_keep_their_labels_while_new_ones_are_counted():

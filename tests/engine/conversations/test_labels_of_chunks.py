@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from builders import decision, hits_of, numbered, split
+from builders import decision, hits_of, split
 from ctxassembly import AssemblyConfig, Context, assemble
 
 TEXT = ". ".join(f"Sentence {n} tells the reader number {n} of many things" for n in range(40)) + "."
@@ -42,10 +42,3 @@ def test_all_of_it_stands_once_and_no_label_begins_with_a_blank(ranked: list[int
     assert all(one[1] <= two[0] <= one[1] + 1 for one, two in pairwise(said))
     for source in context.provenance:
         assert TEXT[source.start : source.end] == context.text[slice(*source.span)]
-
-
-def test_a_chunk_inside_another_one_keeps_to_it():
-    text = numbered("w", 90)
-    outer, inner = split("D", text, size=len(text))[0], replace(CHUNKS[0], id="inner", text=text[100:200], start=100)
-    context = assemble(hits_of([replace(inner, index=1), outer]), JOINED)
-    assert texts(context) == [text]

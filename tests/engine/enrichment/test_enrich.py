@@ -244,29 +244,6 @@ async def test_awaited_it_is_the_same():
     assert (await aenrich(other, ask, progress=False)).documents == 0
 
 
-async def test_an_awaited_run_that_stops_cancels_what_is_under_way(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ctxassembly.enrichment.run.MAX_FAILURES", 1)
-    over = MemoryIndex(chunks({f"d{at:02}": ("Text.",) for at in range(9)}))
-    begun, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
-
-    async def ask(request: AskModel) -> str:
-        if given(request)["title"] == "d00.pdf":
-            await begun.acquire()
-            await begun.acquire()
-            return "no"
-        begun.release()
-        try:
-            await asyncio.sleep(30)
-        finally:
-            ended.release()
-        return ""
-
-    result = await aenrich(over, ask, EnrichmentConfig(concurrency=3), progress=False)
-    assert (list(result.failed), result.remaining) == (["d00"], 8)
-    for _ in range(2):
-        await asyncio.wait_for(ended.acquire(), 10)
-
-
 # Misuse
 
 

@@ -125,11 +125,6 @@ LONG = tuple(f"{word} " * 3_500 for word in ("one", "two", "three"))
 """Each is a call of its own."""
 
 
-def test_the_first_part_of_a_document_that_says_so_labels_it():
-    categories = iter([{"summary": "Iron."}, {"category": "regulatory"}, {"category": "clinical_info"}])
-    assert noted(lambda _: next(categories), *LONG).labels == {"category": "regulatory"}
-
-
 def test_a_long_document_takes_several_calls_with_the_summary_so_far():
     """A summary that is dropped leaves the one of before."""
 

@@ -59,16 +59,6 @@ def test_it_prints_the_table_of_evaluate_and_writes_a_page(
     assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
-def test_a_filter_of_a_question_holds(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    path = tmp_path / "filtered.jsonl"
-    row = {"question": "Ferritin, or a garage?", "quotation": "has a lift", "filter": {"source": "laboratory.txt"}}
-    path.write_text(json.dumps(row), "utf-8")
-    run(monkeypatch, str(path), "--store", str(folder))
-    assert re.search(r"evidence recall +0\.000 ±\.000 +0\.000 ±\.000", capsys.readouterr().out)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

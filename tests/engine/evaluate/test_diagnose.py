@@ -158,17 +158,6 @@ def test_deduplicated():
     assert kept(row) == {"dedup='exact'": True, "dedup_sentences=False": False, "dedup='none'": True}
 
 
-def test_an_exact_copy_is_lost_where_its_original_is():
-    long = "Iron is stored. " * 40
-    index = MemoryIndex([Chunk(name, name, long + "Ferritin at seven.") for name in "ab"])
-    config = AssemblyConfig(max_tokens=40, granularity="chunk")
-    row = examine(
-        Evidence("b", quotation="Ferritin at seven"), asked="iron", index=index, retrieval=KEYWORD, assembly=config
-    )
-    assert row.layer == "over budget"
-    assert row.reason.startswith("its copy a was cut: ")
-
-
 def test_over_budget():
     texts = [f"Ferritin is measured at {hour}. {'Iron and other values follow. ' * 20}" for hour in range(3)]
     index = MemoryIndex([Chunk(f"{at}", f"{at}", text) for at, text in enumerate(texts)])

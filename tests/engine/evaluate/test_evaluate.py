@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AnswerChain, AssemblyConfig, Chunk, Hit, MemoryIndex, RetrievalConfig, assemble
+from ctxassembly import AnswerChain, AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.evaluate import Piece, SystemResult, assembled, evaluate
 
@@ -79,13 +79,6 @@ def test_sufficiency_by_depth_counts_the_tokens_up_to_the_end_of_the_evidence():
 def test_citations_are_right_if_their_source_has_evidence(answer: str, right: float | None):
     context = [DRINK, "Go home."]
     assert measured(returning({"context": context, "answer": answer})).get("citations") == right
-
-
-def test_citations_of_a_context_are_resolved():
-    hits = [Hit(CHUNKS[0]), Hit(Chunk("other#0", "other", "Go home on foot or by bus."))]
-    context = assemble(hits, AssemblyConfig(max_tokens=200))
-    found = measured(returning({"context": context, "answer": "Two hours [1], on foot [2], soon [7]."}))
-    assert found["citations"] == pytest.approx(1 / 3)
 
 
 NO_ANSWER = "I don't have enough information in the provided context to answer this question."
@@ -189,16 +182,6 @@ def test_the_filter_of_a_question_is_passed_to_the_system():
 def test_wrong_arguments_are_errors(arguments: dict[str, Any], message: str):
     with pytest.raises((ConfigError, InputError), match=message):
         evaluate(**{"questions": [QUESTION], "systems": {"ours": returning("")}, "progress": False, **arguments})
-
-
-def test_the_report_notes_what_limits_it():
-    asked = [{**QUESTION, "quotation": "Not in it."}, marked(document_id="unknown", start=3, end=9, id="b")]
-    text = str(evaluate(asked, {"ours": returning(LEAFLET)}, corpus={"leaflet": LEAFLET}, progress=False))
-    assert "- 2 questions with evidence that isn't in the corpus: drink, b" in text
-    assert "without corpus=, spans" in str(evaluate(asked, {"ours": returning(LEAFLET)}, progress=False))
-    pages = [Chunk(f"leaflet#{at}", "leaflet", text, start=0) for at, text in enumerate((DRINK, EAT))]
-    text = str(evaluate([QUESTION], {"ours": returning(LEAFLET)}, corpus=pages, progress=False))
-    assert "isn't in the corpus" not in text
 
 
 def test_a_report_is_a_page(tmp_path: Path):

@@ -23,7 +23,7 @@ from ctxassembly import (
     assemble,
     retrieve,
 )
-from ctxassembly.retrieval import Boost, FindTerms, Node, Question, Relation, SearchChunks, Taxonomy
+from ctxassembly.retrieval import FindTerms, Node, Question, Relation, SearchChunks, Taxonomy
 
 UP, RIGHT, BETWEEN = (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)
 CHUNKS = [
@@ -294,19 +294,6 @@ def test_a_failure_is_raised_if_the_caller_wants_that(index: Any):
         retrieve("hartfalen", RetrievalConfig(on_search_error="raise"), index=index, embed=embed)
 
 
-def test_a_rescue_that_fails_leaves_the_hits_as_they_are():
-    class FailsLate(MemoryIndex):
-        def search(self, request: SearchChunks) -> Any:
-            if request.vector is None:
-                raise OSError("gone")
-            return super().search(request)
-
-    config = RetrievalConfig(limit=2, keyword_weight=0.0)
-    retrieved = retrieve("garage psoriasis", config, index=FailsLate(CHUNKS, VECTORS), embed=embed)
-    assert ids(retrieved) == ["park#0", "park#1"]
-    assert "rescue: failed (OSError: gone), done without" in notes(retrieved)
-
-
 # Reranking
 
 
@@ -360,13 +347,6 @@ def test_the_reranker_gets_the_best_and_the_others_stay_behind_in_their_order(in
     assert "rerank: the best 2 of 6 chunks; the others stay behind them" in notes(after)
     rerank = next(step for step in after.trace.steps if step.name == "rerank")
     assert (rerank.chunks_in, rerank.chunks_out) == (6, 6)
-
-
-def test_affinity_comes_after_reranking_and_boosts_before(index: MemoryIndex):
-    config = RetrievalConfig(affinity=AFFINITY, boosts=(Boost("t", 1.2, {"tenant": "noord"}),))
-    question = Question("hoofdingang", intent="navigate")
-    names = steps(retrieve(question, config, index=index, embed=embed, rerankers=[backwards]))
-    assert names[2:7] == ["fuse", "boost", "rerank", "affinity", "limit"]
 
 
 # One call changes nothing for another
