@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import io
-from concurrent.futures import ThreadPoolExecutor
-
 import psycopg
 import pytest
 from langchain_core.documents import Document
@@ -11,7 +8,7 @@ from sqlalchemy import URL, make_url
 
 from demo import store
 from demo.embedding import SentenceEncoder
-from demo.store import DatabaseError, as_psycopg, database, vector_store
+from demo.store import DatabaseError, as_psycopg, vector_store
 
 
 def rows(url: URL, statement: str) -> list[tuple[object, ...]]:
@@ -33,12 +30,6 @@ def test_any_other_url_is_an_error_without_the_password(wrong: str) -> None:
     with pytest.raises(DatabaseError, match=r"DATABASE_URL must be.* postgresql://") as raised:
         as_psycopg(wrong)
     assert "secret" not in str(raised.value)
-
-
-def test_database_url_takes_precedence(monkeypatch: pytest.MonkeyPatch, console: Console) -> None:
-    monkeypatch.setenv("DATABASE_URL", "postgres://me@db.example/books")
-    with database(console) as url:
-        assert str(url) == "postgresql+psycopg://me@db.example/books"
 
 
 def test_a_database_out_of_reach_is_one_clear_line(chunks: list[Document], console: Console) -> None:
@@ -90,12 +81,3 @@ def test_an_interrupted_run_is_made_up_for(
     assert rows(url, "SELECT count(*) FROM ctxassembly_demo.chunks") == [(2,)]
     with vector_store(url, chunks, console) as filled:
         assert len(filled.get_by_ids([str(chunk.id) for chunk in chunks])) == len(chunks)
-
-
-def test_two_first_runs_at_once_do_not_wait_for_each_other_forever(url: URL, chunks: list[Document]) -> None:
-    def run(_: int) -> int:
-        with vector_store(url, chunks, Console(file=io.StringIO())) as filled:
-            return len(filled.similarity_search("exception", k=10))
-
-    with ThreadPoolExecutor(3) as pool:
-        assert list(pool.map(run, range(3))) == [len(chunks)] * 3

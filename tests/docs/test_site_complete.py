@@ -109,12 +109,3 @@ def test_an_entry_shows_the_trace_and_names_the_setting(reason: str):
 def test_an_entry_of_retrieval_names_what_decides(step: str):
     text = sections("dropped.md")[step]
     assert "](settings.md#RetrievalConfig." in text or step in ("filter", "entities")
-
-
-def test_the_versions_on_the_page_of_stores_are_those_that_the_tests_run_with():
-    page = (FOLDER / "stores.md").read_text("utf-8")
-    table = page.partition("| tested with |")[2].partition("\n\n")[0]
-    named = dict(re.findall(r"([a-z-]+) (\d+\.\d+\.\d+)", table))
-    pinned = dict(re.findall(r"^([\w-]+)==(\S+)", (FOLDER.parent / "constraints.txt").read_text("utf-8"), re.MULTILINE))
-    assert named
-    assert named.items() <= pinned.items()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, ConfigError, Hit, assemble
-from ctxassembly.published import FiveStage, Pipeline, SourceBlocks
+from ctxassembly.published import FiveStage, Pipeline
 
 SHORT, LONG = "Visits end at eight.", "dog " * 120
 
@@ -35,11 +35,6 @@ def test_five_stages_count_the_texts_of_chunks_alone():
     assert context.text.count(text) == 10
     apart = [Hit(Chunk(f"{at}", f"{at}", text, 0), 1 - at / 20) for at in range(11)]
     assert assemble(apart, FiveStage(max_tokens=500)).text.count(text) == 10
-
-
-def test_a_supplement_that_exceeds_the_characters_is_noted():
-    context = assemble(hits_of(SHORT), SourceBlocks(200), supplement="Facts. " * 100)
-    assert any("characters more than 200" in note for note in context.trace.notes)
 
 
 def test_a_prompt_without_room_is_noted_and_an_answer_without_room_is_an_error():

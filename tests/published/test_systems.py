@@ -21,7 +21,6 @@ from ctxassembly import (
     Labels,
     MemoryIndex,
     MemoryStore,
-    MetadataKeys,
     RetrievalConfig,
     aassemble,
     assemble,
@@ -87,21 +86,6 @@ def test_a_system_of_ones_own_goes_through_every_door(door: Door):
     assert context.trace.decisions[0].matches == ("visits", "begin")
 
 
-def test_a_system_of_ones_own_may_write_its_headers_and_ask_for_neighbors():
-    class Near:
-        def flow(self, call: Call) -> Any:
-            chunks = yield from call.expand(call.hits, 1)
-            style = Style(lambda heading: f"<{heading.number}: {heading.source}>")
-            blocks = [TextBlock.of(style.heading(chunk), chunk) for chunk in chunks]
-            return (yield from to_context(call, blocks, style, max_tokens=100))
-
-    stored = [Chunk(f"a{n}", "a", f"Text {n}.", n, metadata={"source": "a.pdf"}) for n in range(5)]
-    context = assemble([Hit(stored[2], 0.8)], Near(), store=MemoryStore(stored))
-    assert context.text == "<1: a.pdf>\nText 2.\n\n<2: a.pdf>\nText 1.\n\n<3: a.pdf>\nText 3."
-    assert context.trace.round_trips == 1
-    assert [citation.score for citation in context.citations] == [0.8, 0.4, 0.4]
-
-
 def test_neighbors_of_a_system_pass_the_same_checks():
     stored = [Chunk(f"a{n}", "a", f"Text {n}.", n, metadata={"tenant": "x" if n < 3 else "y"}) for n in range(5)]
     context = assemble([Hit(stored[2], 0.8)], FiveStage(), store=MemoryStore(stored))
@@ -148,12 +132,6 @@ def test_a_conversation_continues_the_labels(system: Any):
     shared = Conversation(labels=Labels())
     labels = [one.label for _ in range(2) for one in assemble(HITS, system, conversation=shared).citations]
     assert labels == list("123456")
-
-
-def test_keys_of_the_caller_are_read():
-    hits = [Hit(Chunk("a", "a", "Text.", metadata={"bestand": "a.pdf", "blad": 4}))]
-    keys = MetadataKeys(source="bestand", page="blad")
-    assert assemble(hits, FiveStage(keys=keys)).text == "[1] Uit a.pdf (pagina 4):\nText."
 
 
 @pytest.mark.parametrize(

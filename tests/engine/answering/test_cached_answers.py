@@ -16,11 +16,9 @@ from ctxassembly import (
     Conversation,
     InputError,
     Labels,
-    MetadataKeys,
-    TokenBudget,
     presets,
 )
-from ctxassembly.answering import AnswerConfig, Exchange, Mode
+from ctxassembly.answering import AnswerConfig, Exchange
 
 A = {"tenant": "a"}
 
@@ -125,21 +123,14 @@ OTHERS = {
     "mode": {"mode": "full"},
     "history": {"history": [Exchange("Where is it?", "In the hall.")]},
     "answer": {"config": AnswerConfig(style="strict")},
-    "answer.extra_rules": {"config": AnswerConfig(extra_rules=("Be brief.",))},
     "answer.forbidden": {"config": AnswerConfig(forbidden=lambda text: False)},
-    "answer.modes": {"config": AnswerConfig(modes={"normal": Mode(limit=3), "full": Mode()})},
     "retrieval": {"retrieval": replace(KEYWORDS, limit=3)},
     "assembly": {"assembly": AssemblyConfig(window=0)},
-    "assembly.budget": {"assembly": AssemblyConfig(max_tokens=TokenBudget(window=100_000))},
-    "assembly.format": {"assembly": AssemblyConfig(format="xml")},
     "assembly.encoding": {"assembly": AssemblyConfig(encoding=len)},
     "assembly.neighbors": {"assembly": AssemblyConfig(neighbors="unfiltered")},
-    "assembly.keys": {"assembly": AssemblyConfig(keys=MetadataKeys(page="blad"))},
     "published": {"assembly": presets.FIVE_STAGE},
     "channels": {"channels": {"questions": lambda query, limit, condition: []}},
-    "rerankers": {"rerankers": (lambda query, chunks: [],)},
     "model": {"model": Named("gpt-4o")},
-    "class of model": {"model": Named("gpt-4.1")},
     "function": {"model": lambda request: "Parking is free [1]."},
 }
 
@@ -151,20 +142,6 @@ def test_each_setting_makes_another_key():
         chain = {name: one for name, one in given.items() if name not in call}
         kept(chain.pop("model", None) or Scripted(understand="{}"), cache, **chain).answer(PARKING, **call)
     assert len(cache) == 1 + len(OTHERS)
-
-
-def _counter():
-    def count(text):
-        return len(text.split())
-
-    return count
-
-
-def test_two_functions_are_the_same_by_their_names_in_every_process():
-    cache = Shelf()
-    for count in (_counter(), _counter()):
-        kept(Scripted(), cache, assembly=AssemblyConfig(encoding=count)).answer(PARKING, filter=A)
-    assert len(cache) == 1
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ def counts(answer: Answer) -> tuple[int, int]:
         ({}, {"normal": (20, 80), "full": (20, 80), "escalated": (20, 100)}),
         ({"limit": 7}, {"normal": (7, 28), "full": (15, 50), "escalated": (20, 100)}),
         ({"limit": 30}, {"normal": (30, 120), "full": (30, 120), "escalated": (30, 120)}),
-        ({"candidates": 150}, {"normal": (20, 150), "full": (20, 150), "escalated": (20, 150)}),
         ({"limit": 7, "candidates": 7}, {"normal": (7, 7), "full": (15, 50), "escalated": (20, 100)}),
     ],
     ids=str,

@@ -57,23 +57,3 @@ def test_it_prints_the_table_of_evaluate_and_writes_a_page(
     assert re.search(r"evidence recall +1\.000", printed)
     assert "Difference from hits in order, question by question" in printed
     assert page.read_text("utf-8").startswith("<!doctype html>")
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["--store", "nowhere"], "nowhere has no text"),
-        (["--store", "{folder}", "--budget", "0"], "max_tokens must be"),
-        ([], "the following arguments are required: --store"),
-    ],
-)
-def test_errors_are_one_line(
-    folder: Path,
-    questions: str,
-    given: list[str],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-):
-    assert run(monkeypatch, questions, *(one.format(folder=folder) for one in given)) == 2
-    assert message in capsys.readouterr().err

@@ -43,18 +43,13 @@ SPAN = {"document_id": "leaflet", "start": 20, "end": 55}
     [
         ({"quotation": DRINK}, LEAFLET, 1),
         ({"quotation": "water  until\ntwo"}, LEAFLET, 1),
-        ({"quotation": "DRINK WATER"}, LEAFLET, 1),
         ({"quotation": "water  until\nTwo"}, [CHUNKS[0]], 1),
-        ({"quotation": DRINK}, LEAFLET[:20], 0),
         ({"quotation": f"{DRINK} {EAT}"}, LEAFLET[:55], 30 / 52),
         ({"quotation": "home."}, [CHUNKS[0], "Go home."], 1),
         (SPAN, CHUNKS[:1], 1),
         (SPAN, [Chunk("x", "leaflet", LEAFLET[20:31], start=20)], 10 / 30),
-        (SPAN, [Chunk("x", "other", LEAFLET[60:])], 0),
         ({"chunk_id": "leaflet#1"}, CHUNKS, 1),
-        ({"chunk_id": "leaflet#1"}, [], 0),
         ({"document_id": "leaflet"}, CHUNKS[:1], 1),
-        ({"document_id": "leaflet"}, ["Nothing."], 0),
         ({"answer": "for six hours"}, "Nothing for SIX long hours.", 1),
         ({"answer": "for six hours"}, "Six.", 0.5),
     ],
@@ -90,9 +85,7 @@ NO_ANSWER = "I don't have enough information in the provided context to answer t
         (False, {"context": LEAFLET, "answer": NO_ANSWER}, 1),
         (False, {"context": LEAFLET, "answer": "On Friday."}, 0),
         (True, {"context": LEAFLET, "answer": f"Sorry. {NO_ANSWER}"}, 0),
-        (True, {"context": LEAFLET, "answer": "Two hours."}, 1),
         (False, {"context": LEAFLET, "answer": "I don’t know."}, 1),
-        (False, {"context": LEAFLET, "answer": "Das weiß ich nicht."}, 1),
         (False, "", 1),
         (False, LEAFLET, 0),
         (True, LEAFLET, None),
@@ -175,7 +168,6 @@ def test_the_filter_of_a_question_is_passed_to_the_system():
         ({"systems": {}}, "systems must be a dict of at least one system"),
         ({"systems": {"ours": 3}}, "system 'ours' must be a function or have one of answer, context, invoke"),
         ({"baseline": "other"}, "baseline must be the name of a system, one of 'ours', got 'other'"),
-        ({"workers": 0}, "workers must be"),
         ({"corpus": 3}, "corpus must be a dict of texts by document id, or a list of chunks"),
     ],
 )
@@ -191,14 +183,3 @@ def test_a_report_is_a_page(tmp_path: Path):
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
     assert "-1.000 [-1.000, -1.000]*" in page
-
-
-def test_depths_beyond_the_longest_context_are_left_out():
-    report = evaluate(
-        ASKED, {"short": returning(LEAFLET), "long": returning(LEAFLET * 3)}, encoding=len, progress=False
-    )
-    depths = [measure for measure in report.measures if measure.startswith("within")]
-    assert depths == ["within_125", "within_250", "within_500"]
-    assert report.only("tokens").measures == ("tokens",)
-    with pytest.raises(ConfigError, match="measure must be one of"):
-        report.only("token")

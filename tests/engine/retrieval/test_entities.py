@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig, Retrieved, assemble
+from ctxassembly import AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig, Retrieved, assemble
 from ctxassembly import retrieve as retrieve_from
 from ctxassembly.retrieval import ListRule, Node, Question, Relation, Taxonomy
 
@@ -35,10 +35,6 @@ GRAPH = RetrievalConfig(strategy="graph")
 
 def ask(query: str, intent: str | None = None, condition: Any = None, taxonomy: Taxonomy = HOSPITAL) -> Retrieved:
     return retrieve_from(Question(query, intent=intent), GRAPH, taxonomy=taxonomy, filter=condition)
-
-
-def assembled(query: str, intent: str | None = None, taxonomy: Taxonomy = HOSPITAL) -> Context:
-    return assemble(ask(query, intent, taxonomy=taxonomy).hits, AssemblyConfig(order="documents"), query=query)
 
 
 def ids(known: Retrieved) -> list[str]:
@@ -191,15 +187,6 @@ def test_two_constraints_intersect(query: str, expected: str):
     assert ids(ask(query, taxonomy=CAMPUSES)) == [f"taxonomy:{doctor}" for doctor in expected]
 
 
-def test_a_list_has_what_meets_both_constraints():
-    (one,) = ask("alle cardiologen in Sint-Barbara", "list", taxonomy=CAMPUSES).chunks
-    assert (one.chunk.id, one.chunk.text) == (
-        "taxonomy:list:card+barbara",
-        "Cardiologie, Sint-Barbara (1):\n- cardioloog B",
-    )
-    assert one.because_of == ("Cardiologie", "Sint-Barbara")
-
-
 def test_a_department_that_is_not_at_the_place_has_no_doctors_there():
     """If places are known of departments alone, the department has to be there."""
     located = [Relation("card", "IS_AT", "jan"), Relation("neuro", "IS_AT", "barbara")]
@@ -233,23 +220,6 @@ def test_a_constraint_of_place_is_met_by_metadata(barbara: Any):
 
 
 # Labels
-
-
-def test_the_nodes_of_one_entity_follow_each_other_under_one_label():
-    both = Node("d", "doctor", "arts D", (), {"campus": "Noord"})
-    works_in = [Relation("d", "WORKS_IN", "card"), Relation("d", "WORKS_IN", "neuro")]
-    taxonomy = Taxonomy([*NODES, both], [*RELATIONS, *works_in], name="hospital", type_words=TYPE_WORDS)
-    context = assembled("Welke artsen zijn er bij Cardiologie en Neurologie?", taxonomy=taxonomy)
-    assert str(context) == (
-        "[1] Source: hospital\n"
-        "arts D (doctor): Cardiologie\ncardioloog A (doctor): Cardiologie\ncardioloog B (doctor): Cardiologie\n\n"
-        "[2] Source: hospital\n"
-        "neuroloog C (doctor): Neurologie"
-    )
-    assert [citation.chunk_ids for citation in context.citations] == [
-        ("hospital:d", "hospital:a", "hospital:b"),
-        ("hospital:c",),
-    ]
 
 
 # Facts
@@ -321,13 +291,6 @@ def retrieve(query: Any, config: RetrievalConfig = KEYWORD, **more: Any) -> Any:
     return retrieve_from(query, config, index=INDEX, embed=lambda _: [1.0], taxonomy=HOSPITAL, **more)
 
 
-def test_entities_take_the_first_places():
-    retrieved = retrieve("Welke artsen behandelen hartfalen?")
-    assert [found.chunk.id for found in retrieved.chunks] == ["hospital:a", "hospital:b", "d0"]
-    assert retrieved.statements[0] == "Dr. cardioloog A is verbonden aan Cardiologie op Noord."
-    assert "entities" in [step.name for step in retrieved.trace.steps]
-
-
 def test_what_the_taxonomy_answers_is_given_however_thin_the_texts_are():
     thin = RetrievalConfig(min_evidence=2.0)
     chunks = retrieve("doctors Cardiologie", thin).chunks
@@ -341,9 +304,3 @@ def test_a_list_stands_whole_and_first_in_the_context():
     assert context.text.startswith("Cardiologie, Hartfalen (2):\n- Dr. cardioloog A")
     assert "cardioloog B" in context.text
     assert context.citations[0].source == "hospital"
-
-
-def test_the_filter_of_the_call_holds():
-    retrieved = retrieve("doctors Cardiologie", filter={"campus": "Noord"})
-    assert "hospital:b" not in [found.chunk.id for found in retrieved.chunks]
-    assert "cardioloog B" not in " ".join(retrieved.statements)

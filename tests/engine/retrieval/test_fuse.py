@@ -56,16 +56,6 @@ def test_a_lone_keyword_hit_of_next_to_nothing_does_not_count_as_the_best_vector
     assert ids(retrieved(Found([*some, says_it_once], words), **ALONE).chunks)[0] == "D"
 
 
-@pytest.mark.parametrize("settings", [{}, RRF])
-def test_a_hit_of_both_lists_is_raised_and_says_how_it_was_found(settings: Any):
-    """In Haystack's DBSF a hit of both lists isn't raised, and a lone BM25 hit keeps its raw 11.7 above all."""
-    some = [scored("A", 0.80, 9.0, "tea"), scored("B", 0.82, 0.0), scored("C", 0.1, 11.7), scored("D", 0.3, 5.1)]
-    first, *others = fused(some, **settings)
-    assert (first.chunk.id, first.channels, first.score) == ("A", ("vector", "keyword"), 1.0)
-    assert (first.similarity, first.keyword_score, first.terms, first.fused_score) == (0.8, 9.0, ("tea",), 1.0)
-    assert max(one.score for one in others) < 1.0
-
-
 def test_a_missing_score_is_the_lowest_of_its_channel():
     """R2R counts a missing rank as the list's last: with 5 : 1 for vectors 9 of the best 10 came by words alone."""
     some = [scored("A", 0.8), scored("B", 0.4), scored("C", None, 9.0), scored("D", None, 3.0)]
@@ -114,12 +104,6 @@ def test_an_id_with_two_texts_is_two_chunks_of_two_documents():
     assert {one.chunk.lookup_id for one in found if one.chunk.document_id == "A (2)"} == {"A"}
 
 
-def test_a_foreign_channel_may_give_no_scores():
-    """QueryFusionRetriever raises a TypeError at a score of None."""
-    found = by_channels([Hit(chunk("D"), 0.7)], [Hit(chunk("A")), Hit(chunk("B"), 7.0), Hit(chunk("C"), float("nan"))])
-    assert {one.chunk.id: one.keyword_score for one in found if one.keyword_score} == {"A": 1.0, "B": 1 / 2, "C": 1 / 3}
-
-
 # Chunks beside better ones
 
 
@@ -133,14 +117,12 @@ def placed(place: str, similarity: float, id_: str = "", **more: Any) -> ScoredC
     [
         ([placed("a#1", 1.0), placed("a#2", 0.2), placed("a#3", 0.6), placed("b#2", 0.1)], 0.5, {"a#2": 0.6}),
         ([placed("a#1", 1.0), placed("a#2", 0.2), placed("a#3", 0.6), placed("b#2", 0.1)], 0.25, {"a#2": 0.4}),
-        ([placed("a#1", 1.0), placed("a#2", 0.2)], 1.0, {"a#2": 1.0}),
         ([placed("a#1", 1.0), placed("a#2", 1.0), placed("a#4", 0.2)], 0.5, {}),
         ([placed("x", 1.0), placed("y", 0.2, prev_id="x"), placed("z", 0.2)], 0.5, {"y": 0.6}),  # they need no index
         # Of two chunks with one index neither is beside a third, as where each page was split on its own.
         ([placed("a#1", 1.0), placed("a#1", 0.9, "twin"), placed("a#2", 0.2)], 0.5, {}),
-        ([placed("a#1", 1.0), placed("a#2", 0.2)], 0.0, {}),
     ],
-    ids=range(7),
+    ids=range(5),
 )
 def test_a_chunk_is_raised_toward_the_better_one_beside_it(some: Any, share: float, expected: dict[str, float]):
     found = fused(some, adjacency=share)

@@ -97,9 +97,3 @@ def test_a_rescued_chunk_takes_the_first_or_the_last_place_and_scores_never_rise
     found = retrieved(index, "the tea", rescue=rescue, limit=limit, adjacency=0).chunks
     assert ids(found) == [*order]
     assert [one.score for one in found] == pytest.approx(scores)
-
-
-@pytest.mark.parametrize(("rescue", "order"), [("first", "CAB"), ("last", "ABC")])
-def test_a_chunk_of_both_stands_once_in_the_better_place(rescue: Any, order: str):
-    index = Found(HITS, RARE, [scored("C", None, 1.0, "tea")])
-    assert ids(retrieved(index, "the tea", rescue=rescue, limit=3, adjacency=0).chunks) == [*order]

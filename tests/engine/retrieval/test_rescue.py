@@ -110,11 +110,6 @@ def test_one_chunk_for_each_word_the_best_one_with_the_published_score():
     assert brought(TWO, [scored("A", None, 9.0, "water")]) == brought(TWO, []) == []
 
 
-def test_a_chunk_that_serves_two_words_comes_once():
-    some = [scored("A", None, 5.0, "psoriasis", "eczeem"), scored("B", None, 1.0, "eczeem")]
-    assert [(one.chunk.id, one.because_of) for one in brought(TWO, some)] == [("A", ("psoriasis", "eczeem"))]
-
-
 @pytest.mark.parametrize(("factors", "expected"), [((0.3, 1.0), ["B"]), ((0.3, 0.3), []), ((1.0, 20.0), ["B"])])
 def test_a_chunk_that_does_not_go_with_the_intent_is_not_brought(factors: Any, expected: list[str]):
     vocabulary = QueryVocabulary(1000, (TermStats("the", 900), TermStats("rolstoel", 1)))
