@@ -13,7 +13,7 @@ from langchain_core.runnables.utils import AnyConfigurableField
 from pydantic import ConfigDict, Field, InstanceOf, PlainValidator, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.adapters.metadata import ContextPayload
+from ctxassembly.adapters.metadata import context_event
 from ctxassembly.assembly.arguments import settings_of, valid_config, with_neighbors
 from ctxassembly.assembly.call import System
 from ctxassembly.assembly.expansion.access import neighbor_warnings
@@ -182,11 +182,11 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def assemble_context(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> Context:
         """Return the context of `inputs`, in the run of `config`. Neighbors pass the `filter` of the call."""
-        return self._assemble(inputs, config, filter).context
+        return self._assemble(inputs, config, filter)
 
     async def aassemble_context(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> Context:
         """Async version of `assemble_context`."""
-        return (await self._aassemble(inputs, config, filter)).context
+        return await self._aassemble(inputs, config, filter)
 
     def _documents(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> list[Document]:
         return documents_from(self._assemble(inputs, config, filter))
@@ -194,30 +194,29 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     async def _adocuments(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> list[Document]:
         return await run_in_worker(partial(documents_from, await self._aassemble(inputs, config, filter)))
 
-    def _assemble(self, inputs: Any, config: RunnableConfig, filter: Any) -> ContextPayload:
+    def _assemble(self, inputs: Any, config: RunnableConfig, filter: Any) -> Context:
         """Return the context of `inputs`, after issuing its warnings and its event."""
         spans = Spans(config)
         llm = text_model(self.llm, lambda: spans.config)
         context = assemble(**self._arguments(inputs, filter), llm=llm, on_stage=spans.on_stage)
-        payload = self._payload(context)
+        self._issue_warnings(context)
         if has_listeners(config):
-            dispatch_custom_event(EVENT, _event(payload), config=config)
-        return payload
+            dispatch_custom_event(EVENT, context_event(context), config=config)
+        return context
 
-    async def _aassemble(self, inputs: Any, config: RunnableConfig, filter: Any) -> ContextPayload:
+    async def _aassemble(self, inputs: Any, config: RunnableConfig, filter: Any) -> Context:
         """Async version of `_assemble`."""
         spans = Spans(config)
         llm = async_text_model(self.llm, lambda: spans.config)
         context = await aassemble(**self._arguments(inputs, filter), llm=llm, on_stage=spans.aon_stage)
-        payload = self._payload(context)
+        self._issue_warnings(context)
         if has_listeners(config):
-            event = await run_in_worker(partial(_event, payload))
+            event = await run_in_worker(partial(context_event, context))
             await adispatch_custom_event(EVENT, event, config=config)
-        return payload
+        return context
 
-    def _payload(self, context: Context) -> ContextPayload:
+    def _issue_warnings(self, context: Context) -> None:
         self._warnings.warn(*neighbor_warnings(context.trace, FILTER_CALL), key=type(self.store))
-        return ContextPayload(context)
 
     def _arguments(self, inputs: Any, filter: Any) -> dict[str, Any]:
         """Return the arguments of `assemble` that its sync and async forms share."""
@@ -361,7 +360,3 @@ def _as_configurable(given: Any) -> Any:
 
 def _can_embed(embeddings: Any) -> bool:
     return callable(embeddings) or hasattr(embeddings, "embed_documents") or hasattr(embeddings, "aembed_documents")
-
-
-def _event(payload: ContextPayload) -> dict[str, Any]:
-    return {"citations": payload.citations, "trace": payload.trace}

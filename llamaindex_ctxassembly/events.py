@@ -72,19 +72,6 @@ class QuestionAnsweredEvent(_Event):
     """The understanding, the steps with their times and tokens, the quality, the searches and the assembly."""
 
 
-class ContextsLeftOutEvent(_Event):
-    """The memory of a `MemoryConversation` no longer has text of contexts that it had: the prompt begins differently.
-
-    >>> ContextsLeftOutEvent(messages=2, tokens=810).tokens
-    810
-    """
-
-    messages: int
-    """The number of contexts of which text has left."""
-    tokens: int
-    """The tokens of that text, as the memory counts them."""
-
-
 def has_listeners(dispatcher: Dispatcher) -> bool:
     """Return True if a handler receives the events of `dispatcher`; otherwise no event is created."""
     handlers = (handler for at in propagation_chain(dispatcher) for handler in at.event_handlers)

@@ -21,7 +21,6 @@ from langchain_core.runnables.utils import AddableDict
 from typing_extensions import override
 
 from ctxassembly.adapters.metadata import (
-    ContextPayload,
     HistoryMessage,
     answer_metadata,
     answer_payload,
@@ -142,13 +141,12 @@ async def _afinish(answer: Answer, config: RunnableConfig) -> dict[str, Any]:
 
 
 def _output_of(answer: Answer) -> dict[str, Any]:
-    payload = ContextPayload(answer.context) if answer.context else None
     message = AIMessage(answer.text, additional_kwargs={MESSAGE_KEY: answer_payload(answer)})
     return {
         "input": answer.question,
-        "context": documents_from(payload) if payload else [],
+        "context": documents_from(answer.context) if answer.context else [],
         "documents": [document_of(hit) for hit in answer.hits],
-        **answer_metadata(answer, payload),
+        **answer_metadata(answer),
         "result": answer,
         "message": message,
     }

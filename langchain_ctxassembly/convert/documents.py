@@ -9,7 +9,7 @@ from typing import Any, cast
 from langchain_core.documents import Document
 
 from ctxassembly.adapters.blocks import ReadResult, block_ids, unpack_blocks
-from ctxassembly.adapters.metadata import ContextPayload, block_metadata, check_context
+from ctxassembly.adapters.metadata import block_metadata, check_context
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, origin_of
 from ctxassembly.data.metadata_keys import MetadataKeys
@@ -60,10 +60,10 @@ def to_documents(context: Context) -> list[Document]:
     Raises:
         InputError: `context` is no Context.
     """
-    return documents_from(ContextPayload(check_context(context, CONTEXT_CALL)))
+    return documents_from(check_context(context, CONTEXT_CALL))
 
 
-def documents_from(payload: ContextPayload) -> list[Document]:
+def documents_from(context: Context) -> list[Document]:
     """Return one document per label of a context, in order. Joined by blank lines they are the context's text.
 
     A document has the id and the metadata of the best chunk of its label; an id that an earlier document has ends with
@@ -78,9 +78,7 @@ def documents_from(payload: ContextPayload) -> list[Document]:
             # Callers may change the metadata of a document: the citation's own metadata must stay as it is.
             metadata={**(copy_metadata(block.citation.metadata) if block.citation else {}), **added},
         )
-        for block, block_id, added in zip(
-            payload.context.blocks, block_ids(payload.context), block_metadata(payload), strict=True
-        )
+        for block, block_id, added in zip(context.blocks, block_ids(context), block_metadata(context), strict=True)
     ]
 
 

@@ -13,9 +13,7 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, CompletionResponse, LLMMetadata
 from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.llms import LLM, CustomLLM, MockLLM
-from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.schema import TextNode
-from llama_index.core.tools import QueryEngineTool
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from pydantic import PrivateAttr
 
@@ -324,18 +322,6 @@ async def test_a_conversation_knows_what_was_said_and_cited() -> None:
     assert chat.chat_history == []
 
 
-def test_a_conversation_is_restored_from_its_memory() -> None:
-    engine = AnswerQueryEngine(Scripted(says=following({"question": REWRITTEN})), retriever())
-    first = AnswerChatEngine(engine)
-    first.chat(QUESTION)
-    saved = [message.model_dump_json() for message in first.chat_history]
-    messages = [ChatMessage.model_validate_json(one) for one in saved]
-    restored = AnswerChatEngine(engine, ChatMemoryBuffer.from_defaults([*messages]))
-    assert labels(restored.chat(FOLLOWUP).source_nodes) == ["2"]
-    given = AnswerChatEngine(engine).chat(FOLLOWUP, messages)
-    assert labels(given.source_nodes) == ["2"]
-
-
 def test_conversations_share_an_engine_and_nothing_else() -> None:
     engine = AnswerQueryEngine(Scripted(says=following({"question": None})), retriever())
     ann, bob = AnswerChatEngine(engine), AnswerChatEngine(engine)
@@ -359,33 +345,8 @@ async def test_half_an_answer_is_never_remembered() -> None:
         assert chat.chat_history == []
 
 
-class Falling(Scripted):
-    """An LLM of a user's own, which asks another one where the first fails before its first token."""
-
-    def stream_chat(self, messages: Any, **_: Any) -> Any:
-        def pieces() -> Any:
-            try:
-                first = iter(super(Falling, self).stream_chat(messages))
-                begun = next(first)
-            except ConnectionError:
-                first = iter(Scripted().stream_chat(messages))
-                begun = next(first)
-            yield begun
-            yield from first
-
-        return pieces()
-
-
 def failing(messages: Any) -> str:
     raise ConnectionError("429")
-
-
-def test_an_llm_of_ones_own_may_fall_back_before_its_first_token() -> None:
-    assert str(AnswerQueryEngine(Falling(says=failing), retriever(), streaming=True).query(QUESTION)) == ANSWER
-    late = AnswerQueryEngine(Falling(fails_after=3), retriever(), streaming=True).query(QUESTION)
-    with pytest.raises(AnswerError, match="connection reset"):
-        str(late)
-    assert late.metadata == {}
 
 
 def test_an_llm_that_fails_at_once_fails_the_query_not_its_reader() -> None:
@@ -404,13 +365,6 @@ async def test_a_reader_who_goes_away_stops_the_llm() -> None:
     await awaited.response_gen.aclose()
     assert len(llm._closed) == 2
     assert max(llm._closed) < 3
-
-
-async def test_the_engine_is_a_tool_of_others() -> None:
-    engine = AnswerQueryEngine(Scripted(), retriever())
-    tool = QueryEngineTool.from_defaults(engine, name="leaflets", description="The hospital's leaflets.")
-    output = await tool.acall(QUESTION)
-    assert (str(output), labels(output.raw_output.source_nodes)) == (ANSWER, ["1"])
 
 
 @pytest.mark.parametrize(

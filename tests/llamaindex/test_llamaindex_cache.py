@@ -88,28 +88,6 @@ def test_who_shares_a_scope_shares_answers_and_nobody_else(make: Any, how: str) 
     assert (asked, len(shelf)) == ([1, 1, 0, 1], 3)
 
 
-def test_from_args_and_a_chat_of_its_own_share_it_too() -> None:
-    shelf, asked = Shelf(), []
-    kept: dict[str, Any] = {"cache": shelf, "cache_scope": "all"}
-    for make in (
-        lambda llm: AnswerQueryEngine.from_args(INDEX, llm, **kept).query(QUESTION),
-        lambda llm: AnswerChatEngine.from_defaults(
-            INDEX.as_retriever(), llm, postprocessor=ContextAssemblyPostprocessor.from_index(INDEX), **kept
-        ).chat(QUESTION),
-    ):
-        llm = Scripted()
-        make(llm)
-        asked.append(len(llm._asked))
-    assert asked == [1, 0]
-
-
-def test_a_question_is_another_one_in_other_letters() -> None:
-    shelf = Shelf()
-    for question in (QUESTION, "Who pays for it?", f" {QUESTION}", QUESTION):
-        engine(shelf).query(question)
-    assert len(shelf) == 3
-
-
 def test_a_function_reads_the_call_and_may_keep_it_out_of_the_cache() -> None:
     calls: list[ScopeCall] = []
     history = [ChatMessage("Hi"), ChatMessage("Hello.", role="assistant")]

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
-import pytest
 from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
 from llama_index.core.llms import LLM
@@ -147,52 +146,3 @@ async def test_awaited_streams_at_once_share_no_label() -> None:
     for stream in streams:
         assert [piece async for piece in stream.async_response_gen()]
     check(chat, list(streams))
-
-
-def test_a_stream_that_its_reader_leaves_was_never_said() -> None:
-    chat = chatting(Waiting())
-    left = chat.stream_chat(QUESTIONS[0])
-    next(left.response_gen)
-    left.chat_stream.close()  # type: ignore[union-attr]
-    assert chat.chat_history == []
-    check(chat, [chat.chat(QUESTIONS[0]), chat.chat(QUESTIONS[1])], at_once=False)
-
-
-def test_a_conversation_that_is_forgotten_counts_from_one() -> None:
-    chat = chatting(Waiting())
-    chat.chat(QUESTIONS[0])
-    chat.reset()
-    assert labels(chat.chat(QUESTIONS[1]))[0] == 1
-
-
-def test_a_conversation_that_is_set_back_counts_from_what_it_holds() -> None:
-    chat = chatting(Waiting())
-    first = chat.chat(QUESTIONS[0])
-    kept = [*chat.chat_history]
-    second = chat.chat(QUESTIONS[1])
-    check_kept([first, second])
-    assert labels(chat.chat(QUESTIONS[1], kept)) == labels(second)
-    assert labels(chat.chat(QUESTIONS[1], []))[0] == 1
-
-
-class Cache:
-    def __init__(self) -> None:
-        self.kept: dict[str, str] = {}
-
-    def get(self, key: str) -> str | None:
-        return self.kept.get(key)
-
-    def set(self, key: str, entry: str) -> None:
-        self.kept[key] = entry
-
-
-@pytest.mark.parametrize("kept_is_first", [True, False])
-def test_a_kept_answer_shares_no_label_with_a_turn_at_once(kept_is_first: bool) -> None:
-    cache = Cache()
-    chatting(Waiting(), cache=cache, cache_scope="all").chat(QUESTIONS[0])
-    chat = chatting(Waiting(), cache=cache, cache_scope="all")
-    order = QUESTIONS[:2] if kept_is_first else QUESTIONS[1::-1]
-    streams = [chat.stream_chat(question) for question in order]
-    for stream in streams:
-        assert "".join(stream.response_gen)
-    check(chat, streams)

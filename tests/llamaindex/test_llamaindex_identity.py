@@ -9,27 +9,19 @@ from typing import Any
 
 import pytest
 from llama_index.core import StorageContext, VectorStoreIndex
-from llama_index.core.query_engine import RetrieverQueryEngine, SubQuestionQueryEngine
+from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
-from llama_index.core.retrievers import BaseRetriever
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import MetadataMode, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.core.tools import QueryEngineTool
 from llama_index.vector_stores.postgres import PGVectorStore
 from sqlalchemy import NullPool, make_url
 
 from ctxassembly import (
-    AssemblyConfig,
-    Conversation,
-    Labels,
     NothingToJoinWarning,
-    resolve,
 )
-from ctxassembly.answering import AnswerConfig
 from ctxassembly.stores.postgres import PostgresIndex
-from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, number_chunks
-from llamaindex_samples import Fixed, Questions, RecordingLLM, TextVectorStore, WordEmbedding, document, scored
-from test_llamaindex_answer_chain import Scripted, following
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, number_chunks
+from llamaindex_samples import Fixed, RecordingLLM, TextVectorStore, WordEmbedding, document, scored
 
 WORDS = ["harbour", "falcon", "ember", "lantern", "meadow"]
 
@@ -148,53 +140,3 @@ def test_a_table_of_another_index_gives_no_neighbors(made: Any, database_url: st
         engine.query("the ember rule number 2 of south")  # a second warning would be an error
         found = "".join(each.get_content(MetadataMode.LLM) for each in response.source_nodes)
         assert [text in found for text in TEXTS] == [False] * 5 + [abs(at - 2) <= held for at in range(5)]
-
-
-@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
-@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
-@pytest.mark.parametrize("how", ["sync", "async"])
-def test_sub_questions_over_two_indexes_bring_both_texts(how: str) -> None:
-    tools, labels, llm = [], Labels(), RecordingLLM()
-    for whose in ("north", "south"):
-        index = index_of(handbook(whose))
-        postprocessor = ContextAssemblyPostprocessor.from_index(
-            index, conversation=Conversation(labels=labels), config=AssemblyConfig(window=0)
-        )
-        engine = index.as_query_engine(llm=llm, similarity_top_k=1, node_postprocessors=[postprocessor])
-        tools.append(QueryEngineTool.from_defaults(engine, name=whose, description=f"the ember rule of {whose}"))
-    engine = SubQuestionQueryEngine.from_defaults(
-        tools, llm=llm, question_gen=Questions(), use_async=False, verbose=False
-    )
-    response = asyncio.run(engine.aquery("What of ember?")) if how == "async" else engine.query("What of ember?")
-    blocks = [each for each in response.source_nodes if "citation" in each.metadata]
-    texts = [each.get_content(MetadataMode.LLM) for each in blocks]
-    assert [TEXTS[2] in texts[0], TEXTS[7] in texts[1]] == [True, True]
-    assert [each.metadata["citation"]["label"] for each in blocks] == ["1", "2"]
-    assert {*blocks[0].metadata["chunk_ids"]} == {*blocks[1].metadata["chunk_ids"]} == {NORTH[2].node_id}
-    assert len(resolve("Both [1] [2].", response).citations) == 2
-
-
-@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
-@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
-@pytest.mark.parametrize("how", ["sync", "async"])
-def test_sub_questions_of_an_answer_over_two_indexes_bring_both_texts(how: str) -> None:
-    class Router(BaseRetriever):
-        """The words of a question decide which index is asked."""
-
-        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-            return [
-                found
-                for whose, index in indexes.items()
-                if whose in query_bundle.query_str
-                for found in index.as_retriever(similarity_top_k=1).retrieve(query_bundle)
-            ]
-
-    indexes = {"north": index_of(NORTH), "south": index_of(SOUTH)}
-    parts = ["ember in the north?", "ember in the south?"]
-    llm = Scripted(says=following({"sub_questions": parts}))
-    engine = AnswerQueryEngine(llm, Router(), AnswerConfig(decompose="auto"))
-    question = "What is the ember rule here and there?"
-    answer = asyncio.run(engine.aanswer(question)) if how == "async" else engine.answer(question)
-    assert [text in answer.context.text for text in TEXTS] == [at in (2, 7) for at in range(10)]
-    assert len(answer.context.citations) == 2
-    assert len({each.document_id for each in answer.context.citations}) == 2

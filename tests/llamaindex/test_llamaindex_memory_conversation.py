@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, TextBlock, ToolCallBlock
-from llama_index.core.base.response.schema import Response
 from llama_index.core.chat_engine import CondensePlusContextChatEngine
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.memory import ChatMemoryBuffer, Memory
 from llama_index.core.schema import NodeWithScore
-from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.tools import RetrieverTool
 
-from ctxassembly import AssemblyConfig, Conversation, MemoryIndex, RetrievalConfig, assemble
+from ctxassembly import AssemblyConfig, Conversation, MemoryIndex, RetrievalConfig
 from ctxassembly.errors import ConfigError, InputError
 from llamaindex_ctxassembly import (
     AnswerQueryEngine,
     ContextAssemblyPostprocessor,
     ContextRetriever,
-    ContextsLeftOutEvent,
     MemoryConversation,
-    left_out_tool,
 )
-from llamaindex_ctxassembly.convert.nodes import read_nodes
 from llamaindex_samples import TEXTS, Answering, WordEmbedding, document
 
 pytestmark = [
@@ -96,21 +90,6 @@ async def test_a_memory_in_a_database_is_asked_on_the_event_loop() -> None:
         await memory.sql_store._async_engine.dispose()
 
 
-def test_the_text_is_the_one_of_the_core() -> None:
-    memory = buffer()
-    postprocessor = conversing(memory)
-    conversation = Conversation()
-    for places in ((0, 1), (1, 2, 4), (5, 2), (3, 0)):
-        context = postprocessor.context(found(*places), "who carried the dye")
-        hits = read_nodes(found(*places), postprocessor.config.keys).hits
-        expected = assemble(hits, query="who carried the dye", conversation=conversation)
-        assert context.text == expected.text
-        nodes = conversing(memory, conversation).postprocess_nodes(found(*places), query_str="who carried the dye")
-        assert "\n\n".join(node.text for node in nodes) == context.text
-        memory.put(tool_message(context.text))
-        conversation = conversation.after(expected)
-
-
 def test_what_the_memory_has_trimmed_comes_back_under_its_label() -> None:
     memory = buffer(limit=60)
     postprocessor = conversing(memory)
@@ -121,37 +100,6 @@ def test_what_the_memory_has_trimmed_comes_back_under_its_label() -> None:
         postprocessor.context(found(4, 0)).text
         == f"[2] Source: tax.pdf\n{TEXTS[4]}\n\n[1] Source: weavers.pdf\n{TEXTS[0]}"
     )
-
-
-def test_an_event_says_what_has_left_the_memory(instruments: Any) -> None:
-    memory = buffer(limit=120)
-    postprocessor = conversing(memory)
-    first, second = postprocessor.context(found(0)), postprocessor.context(found(4))
-    memory.put_messages([tool_message(first.text), tool_message(second.text)])
-    postprocessor.context(found(0, 4))
-    assert left(instruments) == []
-    memory.put(ChatMessage(role="user", content="And then? " * 30))
-    assert first.text not in str(memory.get())
-    postprocessor.context(found(1))
-    postprocessor.context(found(1))
-    ((messages, tokens),) = left(instruments)
-    assert messages == 2
-    text = " ".join(one.text for one in (first, second))
-    assert tokens == pytest.approx(len(memory.tokenizer_fn(text)), abs=2)
-
-
-def test_contexts_that_never_were_in_the_memory_have_not_left_it(instruments: Any) -> None:
-    """Chat engines put the context of one turn into the prompt, and not into the memory."""
-    memory = buffer()
-    postprocessor = conversing(memory)
-    for place in (0, 1, 2):
-        memory.put_messages([ChatMessage(role="user", content=f"Question {place}"), ChatMessage(role="assistant")])
-        postprocessor.context(found(place))
-    assert left(instruments) == []
-
-
-def left(instruments: Any) -> list[tuple[int, int]]:
-    return [(event.messages, event.tokens) for event in instruments[0] if isinstance(event, ContextsLeftOutEvent)]
 
 
 def test_what_a_reset_has_lost_comes_back() -> None:
@@ -236,11 +184,11 @@ def test_a_plain_conversation_is_a_value() -> None:
 def test_wrong_arguments_are_errors() -> None:
     with pytest.raises(ConfigError, match=r"^memory must be a LlamaIndex memory"):
         MemoryConversation([])  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"^conversation must be a Conversation or None"):
+    with pytest.raises(InputError, match=r"^conversation must be a Conversation"):
         MemoryConversation(buffer(), [])  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"^conversation must be a MemoryConversation"):
         ContextAssemblyPostprocessor(conversation=buffer())
-    with pytest.raises(ConfigError, match=r"^what conversation\(\) returns must be"):
+    with pytest.raises(InputError, match=r"^conversation must be a Conversation"):
         ContextAssemblyPostprocessor(conversation=lambda: 3).context(found(0))
     for parts in (
         (index().as_retriever(), conversing(buffer())),
@@ -314,24 +262,6 @@ async def test_an_agent_whose_memory_trims_reads_it_again() -> None:
     assert second == first
 
 
-async def test_the_tool_for_what_was_left_out_takes_part() -> None:
-    memory = buffer()
-    memory.put(ChatMessage(role="user", content="What of the weavers?"))
-    postprocessor = conversing(memory)
-    context = ContextAssemblyPostprocessor(
-        config=AssemblyConfig(max_tokens=30, granularity="chunk"), conversation=postprocessor.conversation
-    ).context(found(0, 1, 2))
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(NODES)
-    config = AssemblyConfig(window=0)
-    own = ContextAssemblyPostprocessor(config=config, docstore=docstore, conversation=postprocessor.conversation)
-    tool = left_out_tool(context, postprocessor=own)
-    read = [tool.call(document="weavers").content for _ in range(2)]
-    assert TEXTS[0] in context.text
-    assert read[0] == f"[1] Source: weavers.pdf\n{TEXTS[1]}\n{TEXTS[2]}"
-    assert read[1] == GIVEN_ABOVE
-
-
 def test_a_chat_engine_sends_its_context_each_time_and_labels_stay() -> None:
     memory = buffer()
     postprocessor = conversing(memory)
@@ -351,23 +281,6 @@ def test_a_chat_engine_sends_its_context_each_time_and_labels_stay() -> None:
         node.metadata["citation"]["label"] == labels.get(node.metadata["citation"]["source"], "2")
         for node in turns[2].source_nodes
     )
-
-
-def test_a_query_engine_and_a_retriever_take_it() -> None:
-    memory = buffer()
-    postprocessor = conversing(memory)
-    engine = index().as_query_engine(llm=Answering(), node_postprocessors=[postprocessor], similarity_top_k=1)
-    response = engine.query("looms in the attics")
-    assert isinstance(response, Response)
-    memory.put(tool_message("\n\n".join(node.text for node in response.source_nodes)))
-    chunks = [
-        replace(hit.chunk, start=None, prev_id=None, next_id=None)
-        for hit in read_nodes(found(1), postprocessor.config.keys).hits
-    ]
-    retriever = ContextRetriever(
-        MemoryIndex(chunks), config=RetrievalConfig(strategy="keyword"), postprocessor=postprocessor
-    )
-    assert retriever.context("looms in the attics").text == GIVEN_ABOVE
 
 
 def test_a_page_that_quotes_a_context_is_no_context() -> None:

@@ -9,7 +9,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from ctxassembly import AssemblyConfig, Hit, MemoryIndex, MetadataKeys, assemble
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, number_chunks
-from llamaindex_ctxassembly.convert.nodes import to_chunk
+from llamaindex_ctxassembly.nodes import to_chunk
 
 QUESTION = "In which city was the founder of the Lighthouse Choir born?"
 CONFIG = AssemblyConfig(max_tokens=200)

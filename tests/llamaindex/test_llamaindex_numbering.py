@@ -11,7 +11,7 @@ from llama_index.core.schema import MetadataMode, NodeRelationship, NodeWithScor
 
 from ctxassembly.errors import InputError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, number_chunks
-from llamaindex_ctxassembly.convert.nodes import related_id
+from llamaindex_ctxassembly.nodes import related_id
 
 TEXT = " ".join(f"In year {year} the weavers of the valley paid {year + 7} bales of wool." for year in range(30))
 PAGES = [

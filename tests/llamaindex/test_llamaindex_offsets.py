@@ -12,8 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from llama_index.core import Document, StorageContext, VectorStoreIndex
-from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core import Document
 from llama_index.core.graph_stores import SimplePropertyGraphStore
 from llama_index.core.graph_stores.types import EntityNode, Relation
 from llama_index.core.indices.property_graph import CustomPGRetriever
@@ -24,11 +23,10 @@ from llama_index.core.node_parser import (
     get_leaf_nodes,
 )
 from llama_index.core.postprocessor import MetadataReplacementPostProcessor
-from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
-from ctxassembly import AssemblyConfig, Context, MetadataKeys, NothingToJoinWarning
+from ctxassembly import AssemblyConfig, Context, MetadataKeys
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 GAP = "[...]"
@@ -111,57 +109,6 @@ def test_a_leaf_has_the_leaves_of_its_parent_beside_it() -> None:
     context = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(scored([leaves[at]]))
     (passage,) = context.passages
     assert passage.chunk_ids == tuple(leaf.node_id for leaf in leaves[at - 1 : at + 2])
-
-
-class OfWords(BaseEmbedding):
-    """The text as a bag of its words."""
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        found = [0.0] * 64
-        for word in re.findall(r"w(\d+)", text):
-            found[int(word) * 64 // WORDS] += 1.0
-        return [each + 0.001 for each in found]
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-
-@pytest.mark.parametrize("with_docstore", [True, False])
-def test_what_was_merged_is_not_repeated_by_its_leaves(with_docstore: bool) -> None:
-    docstore, nodes = hierarchy()
-    storage = StorageContext.from_defaults(docstore=docstore)
-    index = VectorStoreIndex(get_leaf_nodes(nodes), storage_context=storage, embed_model=OfWords())
-    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore if with_docstore else None)
-    merged = 0
-    for at in range(100, WORDS - 400, 500):
-        # So many leaves that some of their parents are merged, and some of these again.
-        retriever = AutoMergingRetriever(index.as_retriever(similarity_top_k=12), storage, simple_ratio_thresh=0.4)
-        found = retriever.retrieve(QueryBundle(words(at, at + 150)))
-        merged += sum(each.node.child_nodes is not None for each in found)
-        context = postprocessor.context(found)
-        assert breaks(context.text) == []
-        assert is_true(context)
-        assert len(places(context.text)) == len(set(places(context.text)))
-        ids = {each.node.node_id for each in found}
-        inside = {each.node.node_id for each in found if each.node.parent_node and each.node.parent_node.node_id in ids}
-        assert not inside & {each for passage in context.passages for each in passage.chunk_ids}
-        decided = {each.chunk_id for each in context.trace.decisions}
-        assert {each.node.node_id for each in found} <= decided
-    assert merged > 5
-
-
-def test_a_leaf_inside_a_merged_parent_is_traced() -> None:
-    docstore, nodes = hierarchy()
-    leaf = get_leaf_nodes(nodes)[9]
-    assert leaf.parent_node is not None
-    parent = docstore.get_node(leaf.parent_node.node_id)
-    context = ContextAssemblyPostprocessor(config=CONFIG).context(scored([leaf, parent]))
-    decision = next(each for each in context.trace.decisions if each.chunk_id == leaf.node_id)
-    assert (decision.outcome, decision.because_of) == ("contained", parent.node_id)
-    assert places(context.text) == places(parent.get_content())
 
 
 @pytest.mark.parametrize("with_docstore", [True, False])
@@ -250,17 +197,6 @@ def of_page(nodes: Sequence[BaseNode], page: int) -> list[BaseNode]:
     return [node for node in nodes if node.metadata["page_label"] == str(page)]
 
 
-def test_metadata_keys_that_are_given_go_before_the_source() -> None:
-    docstore, nodes = pages_split(2048, pdf())
-    hits = scored([of_page(nodes, 3)[0], of_page(nodes, 7)[0]])
-    with pytest.warns(NothingToJoinWarning, match="Pages '3' and '7' of '/in/a.pdf' are separate documents"):
-        by_page = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(hits)
-    assert len(by_page.citations) == 2
-    by_file = ContextAssemblyPostprocessor(config=BY_FILE).context(hits)
-    (citation,) = by_file.citations
-    assert (citation.document_id, citation.pages) == ("/in/a.pdf", (3, 7))
-
-
 @pytest.mark.parametrize("size", [2048, 256])
 def test_pages_of_one_file_are_joined(size: int) -> None:
     docstore, nodes = pages_split(size, pdf())
@@ -271,26 +207,6 @@ def test_pages_of_one_file_are_joined(size: int) -> None:
     (citation,) = context.citations
     assert {3, 4} <= set(citation.pages)
     assert context.text.startswith(f"[1] Source: a.pdf, pages {citation.pages[0]}-{citation.pages[-1]}\n")
-
-
-@pytest.mark.parametrize("size", [2048, 256])
-def test_pages_of_one_file_stand_in_order_and_those_apart_are_marked(size: int) -> None:
-    docstore, nodes = pages_split(size, [*pdf(), *pdf("/in/b.pdf")])
-    ours = [node for node in nodes if node.metadata["file_path"] == "/in/a.pdf"]
-    postprocessor = ContextAssemblyPostprocessor(config=BY_FILE, docstore=docstore)
-    draw = Random(4)
-    for _ in range(10):
-        context = postprocessor.context(scored(draw.sample(ours, 5)))
-        assert breaks(context.text) == []
-        assert places(context.text) == sorted(set(places(context.text)))
-        assert len(context.citations) == 1
-
-
-def test_pages_have_their_neighbors_by_the_name_that_the_store_has() -> None:
-    docstore, nodes = pages_split(128, pdf())
-    page = of_page(nodes, 5)
-    context = ContextAssemblyPostprocessor(config=BY_FILE, docstore=docstore).context(scored([page[1]]))
-    assert {each for passage in context.passages for each in passage.chunk_ids} == {each.node_id for each in page[:3]}
 
 
 @pytest.mark.parametrize("size", [2048, 256, 128])

@@ -15,7 +15,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore
 
 from ctxassembly import AssemblyConfig, Chunk
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import InputError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import RecordingLLM, WordEmbedding, document
 
@@ -115,8 +115,3 @@ def test_a_hook_that_can_only_be_awaited_is_an_error_where_nothing_awaits() -> N
     people = index()
     with pytest.raises(InputError, match="transform_fetched can only be awaited"):
         prompt_of(people, assembling(people, transform_fetched=mask_chunks_by_a_service))
-
-
-def test_a_hook_that_is_no_function_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="transform_fetched must be a function from chunks to chunks, got 'mask'"):
-        ContextAssemblyPostprocessor(transform_fetched="mask")

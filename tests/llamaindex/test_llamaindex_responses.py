@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
-import warnings
 from typing import Any
 
 import pytest
 from llama_index.core import VectorStoreIndex
-from llama_index.core.base.response.schema import PydanticResponse, Response, StreamingResponse
+from llama_index.core.base.response.schema import Response
 from llama_index.core.memory import ChatMemoryBuffer
-from llama_index.core.query_engine import CitationQueryEngine, RouterQueryEngine, SubQuestionQueryEngine
+from llama_index.core.query_engine import RouterQueryEngine, SubQuestionQueryEngine
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.selectors import LLMSingleSelector
@@ -26,11 +24,10 @@ from llamaindex_ctxassembly import (
     AnswerChatEngine,
     AnswerQueryEngine,
     ContextAssemblyPostprocessor,
-    ContextRetriever,
     citation_reader,
     resolve,
 )
-from llamaindex_samples import QUESTION, Answering, Fixed, Questions, scored
+from llamaindex_samples import QUESTION, Answering, Questions, scored
 
 # They are about other things: nobody here has a filter.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
@@ -97,13 +94,6 @@ async def test_citations_settle_as_an_answer_streams_in(index: VectorStoreIndex)
     _ = [answer.feed(piece) async for piece in awaited.async_response_gen()]
     answer.close()
     assert told(answer.resolved) == TOLD
-
-
-def test_unused_labels_count_anew_and_markers_go_for_speech(index: VectorStoreIndex) -> None:
-    response = engine_of(index, llm=Answering(says="A tax [2].")).query(QUESTION)
-    assert told(resolve(response)) == ("A tax [1].", ["dye.pdf"], (), ["tax.pdf"])
-    assert resolve(response, "keep").text == "A tax [2]."
-    assert resolve(response, "remove").text == "A tax."
 
 
 @pytest.mark.parametrize("mode", ["context", "condense_plus_context"])
@@ -208,13 +198,6 @@ def test_the_engines_of_sub_questions_share_labels(index: VectorStoreIndex, shar
         resolve(response)
 
 
-def test_without_sources_an_answer_cites_nothing() -> None:
-    empty = Response("Empty Response", [])
-    assert told(resolve(empty)) == ("Empty Response", [], (), [])
-    assert resolve(StreamingResponse(iter(["No [3]."]), [])).unknown == ("3",)
-    assert resolve(PydanticResponse(None, [])).citations == ()  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("response", "error"),
     [
@@ -233,51 +216,6 @@ def test_what_is_not_ours_is_an_error(response: Any, error: str) -> None:
 
 
 # CitationQueryEngine splits and numbers nodes again.
-
-SPLITS = r"splits labeled nodes and numbers the pieces.*AnswerQueryEngine.from_args\(index\)"
-
-
-class Own(CitationQueryEngine):
-    """A subclass, as users have."""
-
-
-@pytest.mark.parametrize("kind", [CitationQueryEngine, Own])
-@pytest.mark.parametrize("awaited", [False, True])
-async def test_a_citation_query_engine_over_ours_warns_once(
-    index: VectorStoreIndex, kind: type[CitationQueryEngine], awaited: bool
-) -> None:
-    postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore)
-    engine = kind.from_args(index, llm=Answering(), similarity_top_k=4, node_postprocessors=[postprocessor])
-    with pytest.warns(UserWarning, match=f"^{kind.__name__} {SPLITS}"):
-        response = await engine.aquery(QUESTION) if awaited else engine.query(QUESTION)
-    again: Any = await engine.aquery(QUESTION) if awaited else engine.query(QUESTION)  # a second warning would fail
-    for one in (response, again):
-        with pytest.raises(InputError, match="were split and numbered by CitationQueryEngine"):
-            resolve(one)
-
-
-@pytest.mark.parametrize("awaited", [False, True])
-async def test_so_it_does_over_our_retriever(awaited: bool) -> None:
-    from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
-
-    chunk = Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)
-    retriever = ContextRetriever(MemoryIndex([chunk]), config=RetrievalConfig(strategy="keyword"))
-    engine = CitationQueryEngine(retriever, llm=Answering())
-    with pytest.warns(UserWarning, match=SPLITS):
-        response: Any = await engine.aquery("Ferritin?") if awaited else engine.query("Ferritin?")
-    assert re.match(r"Source 1:\n\[1\] Source: unknown", response.source_nodes[0].text)
-    for text in (await retriever.aretrieve("Ferritin?"), retriever.retrieve("Ferritin?")):
-        assert text[0].text.startswith("[1] Source: unknown")
-
-
-def test_no_other_engine_warns(index: VectorStoreIndex) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        warnings.simplefilter("ignore", category=DeprecationWarning)
-        postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore, neighbors="unfiltered")
-        engine_of(index, node_postprocessors=[postprocessor]).query(QUESTION)
-        CitationQueryEngine.from_args(index, llm=Answering()).query(QUESTION)
-        postprocessor.postprocess_nodes(Fixed(index.as_retriever().retrieve(QUESTION)).retrieve(QUESTION))
 
 
 def test_a_source_that_begins_as_its_pieces_do_is_none(index: VectorStoreIndex) -> None:

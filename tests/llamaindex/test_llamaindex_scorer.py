@@ -13,7 +13,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, TextNode
 from pydantic import PrivateAttr
 
-from ctxassembly import AssemblyConfig, Chunk, ConfigError, InputError, MemoryIndex, RetrievalConfig
+from ctxassembly import AssemblyConfig, Chunk, ConfigError, MemoryIndex, RetrievalConfig
 from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, ContextRetriever
 
 pytestmark = pytest.mark.filterwarnings(
@@ -69,40 +69,6 @@ def test_a_model_is_asked_once_for_a_sentence() -> None:
     for query in (QUERY, QUERY, "Where do I drink?"):
         engine(scorer).query(query)
     assert len(scorer._asked) == len(set(scorer._asked)) == 14
-
-
-async def test_functions_and_cross_encoders_score_too() -> None:
-    async def afluids(query: str, sentences: list[str]) -> list[float]:
-        return [float("Fluids" in each) for each in sentences]
-
-    class CrossEncoder:
-        def predict(self, pairs: list[tuple[str, str]]) -> list[float]:
-            return [float("Fluids" in each) for _, each in pairs]
-
-    assert ANSWER in text(engine(CrossEncoder()).query(QUERY).source_nodes)
-    assert ANSWER in text((await engine(afluids).aquery(QUERY)).source_nodes)
-    with pytest.raises(InputError, match="scorer can only be awaited"):
-        engine(afluids).query(QUERY)
-
-
-def test_a_node_that_has_an_embedding_is_not_embedded_for_its_one_sentence() -> None:
-    scorer = Meaning()
-    own = TextNode(id_="own", text=ANSWER, embedding=[2.0, 0.0])
-    found = [NodeWithScore(node=node) for node in (own, *nodes()[1:])]
-    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, scorer=scorer)
-    assert ANSWER in text(postprocessor.postprocess_nodes(found, query_str=QUERY))
-    assert scorer._asked
-    assert ANSWER not in scorer._asked
-
-
-def test_a_scorer_that_is_down_does_not_cost_the_answer() -> None:
-    def down(query: str, sentences: list[str]) -> list[float]:
-        raise ConnectionError("no route")
-
-    found = engine(down).query(QUERY).source_nodes
-    assert text(found) == text(engine(None).query(QUERY).source_nodes)
-    notes = found[0].node.metadata["trace"]["notes"]
-    assert "scorer: no scores (ConnectionError: no route), chosen by words alone" in notes
 
 
 async def test_our_retriever_and_our_answers_read_what_it_found() -> None:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -19,7 +16,6 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import TextNode
 from llama_index.core.tools import RetrieverTool
-from llama_index_instrumentation.dispatcher import instrument_tags
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -113,20 +109,6 @@ async def test_a_retriever_shows_its_steps_and_the_stages(spans: Handler, awaite
 
 
 @both_ways
-async def test_spans_last_as_long_as_their_stages(spans: Handler, awaited: bool) -> None:
-    class Slow(MemoryStore):
-        def fetch(self, refs: Any) -> Any:
-            time.sleep(0.05)
-            return super().fetch(refs)
-
-    slow = ContextAssemblyPostprocessor(store=Slow(bare(NODES)), neighbors="unfiltered")
-    await slow.apostprocess_nodes(scored(NODES[3])) if awaited else slow.postprocess_nodes(scored(NODES[3]))
-    assert (spans.one("ctxassembly.expand").duration or 0) >= 0.05
-    stages = [span for span in spans.every() if name(span) in STAGES]
-    assert all(one.end_time <= two.start_time for one, two in pairwise(stages) if one.end_time)
-
-
-@both_ways
 async def test_the_spans_of_what_a_stage_calls_stand_below_it(spans: Handler, awaited: bool) -> None:
     embedding = WordEmbedding()
     inside = VectorStoreIndex(NODES, embed_model=embedding).as_retriever()
@@ -182,26 +164,10 @@ async def test_a_cancelled_assembly_leaves_no_span_open(spans: Handler) -> None:
     assert not spans.open_spans
 
 
-def test_where_no_handler_takes_spans_no_stage_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from llamaindex_ctxassembly import postprocessor as module
-
-    told: list[Any] = []
-    real = module.assemble
-    monkeypatch.setattr(module, "assemble", lambda **given: told.append(given["on_stage"]) or real(**given))
-    postprocessor().postprocess_nodes(scored(NODES[3]))
-    assert told == [None]
-
-
 def test_a_look_below_no_span_makes_no_traces_of_its_stages(spans: Handler) -> None:
     retriever().hits(QUERY)
     postprocessor().context(scored(NODES[3]))
     assert spans.every() == []
-
-
-def test_tags_reach_the_stages(spans: Handler) -> None:
-    with instrument_tags({"user": "ann"}):
-        postprocessor().postprocess_nodes(scored(NODES[3]))
-    assert spans.one("ctxassembly.render").tags == {"user": "ann"}
 
 
 @both_ways
@@ -217,14 +183,6 @@ async def test_in_an_engine_and_in_a_tool_the_stages_stand_below_whoever_assembl
     tool = RetrieverTool.from_defaults(retriever())
     await tool.acall(QUERY) if awaited else tool.call(QUERY)
     assert spans.below(spans.one(f"ContextRetriever.{'aretrieve' if awaited else '_retrieve'}")) == STEPS + STAGES
-
-
-def test_threads_keep_their_stages_apart(spans: Handler) -> None:
-    ours = retriever()
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: ours.retrieve(QUERY), range(12)))
-    parents = [span for span in spans.every() if name(span) == "ContextRetriever._retrieve"]
-    assert [spans.below(parent) for parent in parents] == [STEPS + STAGES] * 12
 
 
 @both_ways
@@ -272,15 +230,3 @@ async def test_opentelemetry_gets_a_span_for_each_stage_with_its_counts(
     assert json.loads(expand.attributes["output.value"])["queries"] == 1
     assert expand.start_time < expand.end_time
     assert expand.status.is_ok
-
-
-def test_opentelemetry_shows_the_error_on_the_stage(exported: InMemorySpanExporter) -> None:
-    class Down:
-        def fetch(self, refs: Any) -> Any:
-            raise ConnectionError("no route")
-
-    strict = ContextAssemblyPostprocessor(store=Down(), config=AssemblyConfig(on_store_error="raise"))
-    with pytest.raises(StoreError):
-        strict.postprocess_nodes(scored(NODES[3]))
-    failed = [span.name for span in exported.get_finished_spans() if not span.status.is_ok]
-    assert failed == ["ctxassembly.expand", "ContextAssemblyPostprocessor._postprocess_nodes"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy
 from llama_index.core import Document, StorageContext, VectorStoreIndex
-from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, get_leaf_nodes
+from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import BaseNode, MetadataMode, QueryBundle, TextNode
 from llama_index.vector_stores.postgres import PGVectorStore
 from sqlalchemy import NullPool, make_url
@@ -166,16 +166,6 @@ def test_an_ordinary_table_is_joined_once_it_is_numbered(stored: Stored) -> None
     assert everything(store) == after
 
 
-def test_what_two_chunks_share_is_read_once(stored: Stored) -> None:
-    nodes = bare(split(*pages()))
-    store = stored(Random(7).sample(nodes, len(nodes)))
-    assert number_stored_chunks(store).chunks == len(nodes)
-    assert places(store, "a.pdf") == dict(enumerate(node.text for node in nodes))
-    (found,) = answer(store)
-    assert len(found.metadata["chunk_ids"]) >= 3
-    assert max(found.text.count(sentence) for sentence in YEARS) == 1
-
-
 def test_a_short_overlap_that_no_offset_shows_is_read_once(stored: Stored) -> None:
     texts = ("The weavers came. They paid", "They paid in wool.", "Nobody knows why.")
     plain = [TextNode(text=text, metadata={"file_name": "a.txt", "chunk_index": at}) for at, text in enumerate(texts)]
@@ -214,27 +204,6 @@ def test_the_pages_that_a_reader_makes_documents_of_become_one(stored: Stored) -
     assert context.citations[0].document_id == "a.pdf"
     wanted = [node.node_id for node in nodes[last - 1 : last + 2]]
     assert [each for passage in context.passages for each in passage.chunk_ids] == wanted
-
-
-def test_a_document_that_is_one_already_keeps_its_source(stored: Stored) -> None:
-    document = text_file()
-    nodes = split(document)
-    store = stored(nodes)
-    assert number_stored_chunks(store).documents == 1
-    assert places(store, document.doc_id) == dict(enumerate(node.get_content() for node in nodes))
-    store.delete(document.doc_id)
-    assert everything(store) == []
-
-
-def test_a_store_that_nobody_has_asked_anything_is_opened_first(stored: Stored) -> None:
-    nodes = bare(split(*pages()))
-    store = stored(nodes)
-    fresh = store.model_copy()
-    fresh._is_initialized = False  # as one that nobody has asked anything yet
-    for each, chunks in ((fresh, len(nodes)), (store, 0)):
-        told = number_stored_chunks(each)
-        assert (told.chunks, told.documents) == (chunks, 1)
-        assert places(store, "a.pdf") == dict(enumerate(node.text for node in nodes))
 
 
 def test_a_table_in_a_schema_of_its_own(stored: Stored) -> None:
@@ -296,19 +265,6 @@ def test_a_node_comes_back_as_it_was_but_for_its_place(stored: Stored) -> None:
     assert {name for (name,) in rows(store, "SELECT metadata_ ->> 'document_id' FROM data_chunks")} == {"a.pdf"}
 
 
-def test_numbers_that_are_there_stay_and_get_a_source(stored: Stored) -> None:
-    texts = ["Zero.", "Two.", "Four."]
-    nodes = [TextNode(text=text, metadata={"document_id": "D", "chunk_index": 2 * at}) for at, text in enumerate(texts)]
-    store = stored(nodes)
-    assert warned(lambda: over(store).postprocess_nodes(scored(nodes[1])))
-    assert number_stored_chunks(store).chunks == 3
-    assert number_stored_chunks(store).chunks == 0
-    assert places(store, "D") == {0: "Zero.", 2: "Two.", 4: "Four."}
-    (node,) = store.get_nodes([nodes[1].node_id])
-    assert node.metadata == nodes[1].metadata
-    assert node.excluded_llm_metadata_keys == []
-
-
 def test_rows_of_other_tools_are_numbered_too(stored: Stored) -> None:
     store = stored(bare(split(*pages(count=1))))
     rows_ = [
@@ -355,23 +311,6 @@ def test_what_cannot_be_ordered_is_told_and_left_alone(stored: Stored) -> None:
     assert places(store, "a.txt") == dict(enumerate(YEARS[:5]))
 
 
-def test_a_file_that_was_stored_twice_is_not_ordered(stored: Stored) -> None:
-    assert told_and_left(stored([*split(*pages()), *split(*pages())])).unordered == ("a.pdf",)
-
-
-def test_two_files_of_one_name_are_not_one(stored: Stored) -> None:
-    first, second = (pages(count=1, file_path=f"/in/{folder}/a.pdf")[0] for folder in "ab")
-    second.metadata["page_label"] = "2"
-    assert told_and_left(stored(split(first, second))).unordered == ("a.pdf",)
-
-
-def test_labels_that_say_nothing_of_the_order_do_not_order(stored: Stored) -> None:
-    documents = pages()
-    for document, label in zip(documents, ("i", "1", "2"), strict=True):
-        document.metadata["page_label"] = label
-    assert told_and_left(stored(split(*documents))).unordered == ("a.pdf",)
-
-
 def test_a_gap_that_the_links_show_stays_one(stored: Stored) -> None:
     nodes = split(*pages())
     store = stored([*nodes[:3], *nodes[4:]])
@@ -379,35 +318,8 @@ def test_a_gap_that_the_links_show_stays_one(stored: Stored) -> None:
     assert number_stored_chunks(store, trust_insertion_order=True).chunks == 0
 
 
-def test_offsets_within_a_larger_node_are_none_in_the_document(stored: Stored) -> None:
-    parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[400, 90], chunk_overlap=20)
-    leaves = get_leaf_nodes(parser.get_nodes_from_documents([text_file()]))
-    told = number_stored_chunks(stored(leaves))
-    assert told.chunks == 0
-
-
-def test_documents_whose_nodes_are_linked_have_their_neighbors_already(stored: Stored) -> None:
-    nodes = split(text_file())
-    for node in nodes:
-        node.start_char_idx = node.end_char_idx = None  # type: ignore[attr-defined]
-    store = stored(nodes)
-    assert told_and_left(store).documents == 1
-    (found,) = answer(store)
-    assert len(found.metadata["chunk_ids"]) >= 2
-
-
 def test_what_cannot_be_numbered_is_an_error(stored: Stored) -> None:
     with pytest.raises(ConfigError, match="vector_store must be a PGVectorStore, a Chroma"):
         number_stored_chunks("chunks")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"keys\.index must be a key without a dot first"):
         number_stored_chunks(stored(split(text_file())), keys=MetadataKeys(index="place.number"))
-
-
-def test_a_failure_leaves_the_table_as_it_was(stored: Stored) -> None:
-    store = stored(split(text_file()))
-    with store._session() as session, session.begin():  # type: ignore[operator]
-        session.execute(sqlalchemy.text("ALTER TABLE data_chunks ADD CHECK (metadata_ ->> 'chunk_index' <> '5')"))
-    before = everything(store)
-    with pytest.raises(sqlalchemy.exc.IntegrityError, match="check constraint"):
-        number_stored_chunks(store)
-    assert everything(store) == before

@@ -118,25 +118,6 @@ async def test_an_index_in_the_metadata_is_used_however_it_is_written(kind: Any,
     assert labeled[0].metadata["trace"]["notes"] == []
 
 
-async def test_a_neighbor_that_is_gone_is_left_out(kind: Any, run: Any) -> None:
-    nodes = document()
-
-    labeled = await run(ContextAssemblyPostprocessor(**kind(nodes[:6])), scored(nodes[3], nodes[5]))
-
-    assert ids(labeled) == ["A-2", "A-3", "A-4", "A-5"]
-
-
-async def test_no_store_is_asked_where_there_is_nothing_to_ask_for(kind: Any, run: Any) -> None:
-    nodes = document()[:1]
-    nodes[0].relationships = {}
-    store = kind([nodes[0], *document("B")])
-
-    labeled = await run(ContextAssemblyPostprocessor(config=AssemblyConfig(window=0), **store), scored(*nodes))
-
-    assert ids(labeled) == ["A-0"]
-    assert [each.asked for each in store.values()] == [[]]
-
-
 def test_a_vector_store_is_never_asked_for_no_ids_which_would_mean_all() -> None:
     store = text_store(document())
 

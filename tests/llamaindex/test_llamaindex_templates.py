@@ -9,7 +9,7 @@ from llama_index.core.chat_engine import CondensePlusContextChatEngine, ContextC
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.response_synthesizers import ResponseMode
 
-from ctxassembly import AssemblyConfig, ConfigError, Conversation, InputError, Labels
+from ctxassembly import AssemblyConfig, Conversation, Labels
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.prompts import STYLES, system_prompt
@@ -72,15 +72,6 @@ def test_rules_of_ones_own_and_a_supplement_are_told() -> None:
     assert made.context_refine.template.index("Answer as JSON.") > made.context_refine.template.index("Improve it")
 
 
-def test_what_is_wrong_is_an_error() -> None:
-    with pytest.raises(ConfigError, match=r"^style must be one of 'grounded', 'strict', 'soft', got 'loose'$"):
-        citation_templates("loose")
-    with pytest.raises(ConfigError, match=r"^language must be one of"):
-        citation_templates(language="xx")
-    with pytest.raises(InputError, match="extra_rules must be a sequence of strings"):
-        citation_templates(extra_rules="Be kind.")
-
-
 @pytest.mark.parametrize(
     "mode", [ResponseMode.COMPACT, ResponseMode.REFINE, ResponseMode.TREE_SUMMARIZE, ResponseMode.COMPACT_ACCUMULATE]
 )
@@ -106,21 +97,6 @@ def test_every_response_mode_takes_them(mode: ResponseMode, streaming: bool) -> 
     assert all(node.text in read for node in response.source_nodes)
     assert len(llm.prompts) == (2 if mode == ResponseMode.REFINE else 1)
     assert (f"Answer so far: {llm.says}" in read) == (mode == ResponseMode.REFINE)
-
-
-def test_an_engine_that_exists_takes_them_by_update_prompts() -> None:
-    index, llm = splitted(), Answering()
-    engine = index.as_query_engine(llm=llm, node_postprocessors=[ContextAssemblyPostprocessor(docstore=index.docstore)])
-    engine.query(QUESTION)
-    engine.update_prompts(
-        {
-            "response_synthesizer:text_qa_template": CITATION_QA_TEMPLATE,
-            "response_synthesizer:refine_template": CITATION_REFINE_TEMPLATE,
-        }
-    )
-    engine.query(QUESTION)
-    assert [ASKS in prompt for prompt in llm.prompts] == [False, True]
-    assert engine.get_prompts()["response_synthesizer:text_qa_template"] == CITATION_QA_TEMPLATE
 
 
 @pytest.mark.parametrize("mode", ["context", "condense_plus_context"])

@@ -180,7 +180,7 @@ def retriever(**given: Any) -> ContextRetriever:
 
 
 def of_retriever(made: ContextRetriever, filters: Any = None) -> set[str]:
-    return {one for one in ROWS if one in made.context("wove Ann", filters=filters).text}
+    return {one for one in ROWS if one in made.with_filter(filters).context("wove Ann").text}
 
 
 def test_an_index_searched_without_a_filter_lets_nothing_in() -> None:

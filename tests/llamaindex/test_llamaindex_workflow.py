@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, TextBlock, ToolCallBlock
-from llama_index.core.base.response.schema import Response
 from llama_index.core.llms.mock import MockFunctionCallingLLM
-from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import QueryEngineTool, RetrieverTool
-from llama_index.core.workflow import Context as WorkflowContext
-from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
 
-from ctxassembly import Context, Conversation, Labels
+from ctxassembly import Conversation, Labels
 from llamaindex_ctxassembly import (
     AnswerQueryEngine,
     ContextAssemblyPostprocessor,
@@ -35,59 +30,6 @@ pytestmark = [
 @pytest.fixture
 def index() -> VectorStoreIndex:
     return splitted()
-
-
-class Assembled(Event):
-    """What a step of one's own hands on: nodes as objects, and the context as plain data."""
-
-    nodes: list[NodeWithScore]
-    context: dict[str, Any]
-
-
-def workflow_over(index: VectorStoreIndex, llm: Answering) -> Workflow:
-    postprocessor = ContextAssemblyPostprocessor.from_index(index)
-
-    class Answered(Workflow):
-        @step
-        async def read(self, event: StartEvent) -> Assembled:
-            found = await index.as_retriever(similarity_top_k=4).aretrieve(event.question)
-            context = await postprocessor.acontext(found, event.question)
-            nodes = await postprocessor.apostprocess_nodes(found, query_str=event.question)
-            return Assembled(nodes=nodes, context=context.to_dict())
-
-        @step
-        async def write(self, run: WorkflowContext, event: Assembled) -> StopEvent:
-            await run.store.set("read", event.context)
-            said = await llm.acomplete("\n\n".join(node.text for node in event.nodes))
-            return StopEvent(result=resolve(Response(said.text, event.nodes)))
-
-    return Answered()
-
-
-async def test_a_step_s_nodes_are_resolved_in_another_step(index: VectorStoreIndex) -> None:
-    llm = Answering()
-    resolved = await workflow_over(index, llm).run(question=QUESTION)
-    assert [citation.source for citation in resolved.citations] == ["tax.pdf", "dye.pdf"]
-    nodes = index.as_retriever(similarity_top_k=4).retrieve(QUESTION)
-    assert llm.prompts == [ContextAssemblyPostprocessor.from_index(index).context(nodes, QUESTION).text]
-
-
-async def test_a_saved_run_has_the_context_again(index: VectorStoreIndex) -> None:
-    workflow = workflow_over(index, Answering())
-    run = WorkflowContext(workflow)
-    await workflow.run(question=QUESTION, ctx=run)
-    saved = json.loads(json.dumps(run.to_dict()))
-    again = WorkflowContext.from_dict(workflow_over(index, Answering()), saved)
-    context = Context.from_dict(await again.store.get("read"))
-    nodes = index.as_retriever(similarity_top_k=4).retrieve(QUESTION)
-    assert context == ContextAssemblyPostprocessor.from_index(index).context(nodes, QUESTION)
-    assert context.resolve("By night [1].").citations[0].source == "tax.pdf"
-
-
-async def test_the_awaited_context_is_the_context(index: VectorStoreIndex) -> None:
-    nodes = index.as_retriever(similarity_top_k=4).retrieve(QUESTION)
-    postprocessor = ContextAssemblyPostprocessor.from_index(index)
-    assert (await postprocessor.acontext(nodes, QUESTION)).text == postprocessor.context(nodes, QUESTION).text
 
 
 # Agents
@@ -135,14 +77,6 @@ async def test_an_agent_s_answer_is_resolved_over_all_that_its_tools_found(
     found = output.tool_calls[1].tool_output.content
     assert found.startswith("[3] Source: tax.pdf, page 1\n")
     assert "\n\n[4] Source: dye.pdf, page 1\n" in found
-
-
-async def test_tools_that_found_the_same_need_no_common_labels(index: VectorStoreIndex) -> None:
-    agent: Any = FunctionAgent(
-        tools=tools_of(index, None), llm=scripted("asked", "found", answer="A tax [1]."), streaming=False
-    )
-    output = await agent.run(QUESTION)
-    assert [one.source for one in resolve(output).citations] == ["tax.pdf"]
 
 
 async def test_an_agent_that_used_no_tool_cites_nothing(index: VectorStoreIndex) -> None:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from ctxassembly.adapters.blocks import assembled_blocks
 from ctxassembly.answering.answer import Answer
 from ctxassembly.answering.requests import Exchange, Search
-from ctxassembly.cached_property import cached_property
 from ctxassembly.context import Context
 from ctxassembly.conversations.sent import warn_unread
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context
@@ -63,24 +62,13 @@ def with_notes(context: Context, notes: Sequence[str]) -> Context:
     return replace(context, trace=replace(context.trace, notes=(*context.trace.notes, *notes)))
 
 
-class ContextPayload:
-    """A context whose citations and trace are turned into builtins on first use, and only once."""
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-
-    @cached_property
-    def citations(self) -> list[dict[str, Any]]:
-        """A dict for each citation, in order."""
-        return [to_plain(citation) for citation in self.context.citations]
-
-    @cached_property
-    def trace(self) -> dict[str, Any]:
-        """The trace as `trace_to_plain` writes it."""
-        return trace_to_plain(self.context.trace)
+def context_event(context: Context) -> dict[str, Any]:
+    """Return the citations and the trace of a context, as events carry them."""
+    citations = [to_plain(citation) for citation in context.citations]
+    return {"citations": citations, "trace": trace_to_plain(context.trace)}
 
 
-def block_metadata(payload: ContextPayload) -> list[dict[str, Any]]:
+def block_metadata(context: Context) -> list[dict[str, Any]]:
     """Return the metadata to add to each block of a context, in order.
 
     A block has `citation`, `chunk_ids` and `scores` of its hits by chunk id. Only the first block has the `trace`,
@@ -88,10 +76,10 @@ def block_metadata(payload: ContextPayload) -> list[dict[str, Any]]:
     adapters put that metadata next to it. The block of a supplement has no citation but `supplement`, with its `text`.
     Both are an `AssembledBlock`, by which another assembly knows the block.
     """
-    decisions = reversed(payload.context.trace.decisions)  # if several share an id, the best-ranked one is written last
+    decisions = reversed(context.trace.decisions)  # if several share an id, the best-ranked one is written last
     scores = {(hit.document_id, hit.chunk_id): hit.score for hit in decisions if hit.distance == 0}
     added: list[dict[str, Any]] = []
-    for ours in assembled_blocks(payload.context):
+    for ours in assembled_blocks(context):
         citation = ours.block.citation
         if citation is None:
             added.append({"supplement": ours, "chunk_ids": [], "scores": {}})
@@ -100,7 +88,7 @@ def block_metadata(payload: ContextPayload) -> list[dict[str, Any]]:
         known = {chunk_id: score for chunk_id, score in found if score is not None}
         added.append({"citation": ours, "chunk_ids": list(ours["chunk_ids"]), "scores": known})
     if added:
-        added[0]["trace"] = payload.trace
+        added[0]["trace"] = trace_to_plain(context.trace)
     return added
 
 
@@ -108,15 +96,15 @@ _SEPARATE_KEYS = ("question", "answer", "citations", "quotes", "context")
 """Parts of an output in addition to its trace."""
 
 
-def answer_metadata(answer: Answer, payload: ContextPayload | None) -> dict[str, Any]:
-    """Return `citations`, `quotes`, `trace` and the next `conversation` of an answer; `payload` is its context, if any.
+def answer_metadata(answer: Answer) -> dict[str, Any]:
+    """Return `citations`, `quotes`, `trace` and the next `conversation` of an answer.
 
     The trace has the understanding, the steps with their times and tokens, the quality, the searches, and in
     `assembly` the decision on each chunk.
     """
     answer_data = replace(answer, context=None).to_dict()  # of the context the trace is enough, and the rest is long
     trace = {name: value for name, value in answer_data.items() if name not in _SEPARATE_KEYS}
-    assembly = payload.trace if payload else None
+    assembly = trace_to_plain(answer.context.trace) if answer.context else None
     return {
         "citations": answer_data["citations"],
         "quotes": answer_data["quotes"],

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, Hit, InputError, MemoryStore, assemble
-from ctxassembly.adapters.metadata import ContextPayload, block_metadata
+from ctxassembly.adapters.metadata import block_metadata
 from ctxassembly.conversations.messages import dropped_sources_note, see_above_note
 from ctxassembly.conversations.sources import known_in
 from ctxassembly.data.chunks import ChunkOrigin
@@ -129,7 +129,7 @@ def use_all_of(context: Context) -> None:
     made += [context.cites(citation, hit.chunk) for citation in context.citations for hit in context.hits]
     made += [
         search_results(context),
-        block_metadata(ContextPayload(context)),
+        block_metadata(context),
         see_above_note(context, RICH),
         [*known_in(context)],
     ]

@@ -28,9 +28,9 @@ from ctxassembly.data.filters import is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys, with_keys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.filtered import FilteredStore, chunk_predicate
-from llamaindex_ctxassembly.convert.models import check_kind
-from llamaindex_ctxassembly.convert.nodes import to_chunk
-from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters
+from llamaindex_ctxassembly.filters import filter_chunks, normalize_filters
+from llamaindex_ctxassembly.models import check_kind
+from llamaindex_ctxassembly.nodes import to_chunk
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def make_neighbor_store(
     if vector_store is not None:
         if not is_pg_vector_store(vector_store):
             return VectorStoreNeighbors(vector_store, keys=keys)
-        from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbors
+        from llamaindex_ctxassembly.postgres import PGVectorNeighbors
 
         return PGVectorNeighbors(vector_store, keys=keys)
     check_store(store)
@@ -215,7 +215,7 @@ def restrict_store(filters: Any, store: Any) -> Any:
     normalized = normalize_filters(filters)
     if normalized is None or store is None:
         return store
-    if not _is_instance_of(store, "llamaindex_ctxassembly.stores.postgres", "PGVectorNeighbors"):
+    if not _is_instance_of(store, "llamaindex_ctxassembly.postgres", "PGVectorNeighbors"):
         return FilteredStore(store, filter_chunks=partial(filter_chunks, normalized))
     both = normalized if store.filter is None else MetadataFilters(filters=[store.filter, normalized])
     return replace(store, filter=both)

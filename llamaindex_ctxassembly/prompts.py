@@ -1,4 +1,4 @@
-"""Prompt templates that ask for labels, for LlamaIndex's own query and chat engines."""
+"""Messages and prompt templates that ask for labels, and the budget of a context beside them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from typing import Any
 import tiktoken
 from llama_index.core import Settings
 from llama_index.core.base.llms.base import BaseLLM
+from llama_index.core.base.llms.types import CacheControl, CachePoint, ChatMessage
 from llama_index.core.indices.prompt_helper import PromptHelper
 from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
 from llama_index.core.prompts.prompt_type import PromptType
 from llama_index.core.response_synthesizers.refine import DEFAULT_RESPONSE_PADDING_SIZE
 
+from ctxassembly.adapters.metadata import check_context
+from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.label_forms import RULE
 from ctxassembly.wording.languages import language_of
 from ctxassembly.wording.prompts import system_prompt, user_prompt
-from llamaindex_ctxassembly.convert.models import check_kind
+from llamaindex_ctxassembly.models import check_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,36 @@ class CitationTemplates:
     """For a chat engine's `context_prompt` or `context_template`, a system message: has {context_str}."""
     context_refine: PromptTemplate
     """For a chat engine's `context_refine_prompt`: has {context_msg} and {existing_answer}."""
+
+
+def to_messages(
+    context: Context,
+    question: str,
+    style: str = "grounded",
+    extra_instructions: str | None = None,
+    *,
+    extra_rules: Sequence[str] = (),
+    template: str | None = None,
+    cache_prefix: bool = False,
+) -> list[ChatMessage]:
+    """Return a system and a user message, worded as by `Context.to_messages`.
+
+    With `cache_prefix` the system message ends with a `CachePoint`, for providers that cache what is marked, such as
+    Anthropic: all before the mark stays the same from question to question.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> [message.role.value for message in to_messages(assemble([Hit(Chunk("a", "a", "Rest."))]), "May I rest?")]
+    ['system', 'user']
+
+    Raises:
+        InputError: `context` is no Context.
+    """
+    context = check_context(context, "ContextAssemblyPostprocessor().context(nodes)")
+    messages = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
+    system, user = [ChatMessage(content=message["content"], role=message["role"]) for message in messages]
+    if cache_prefix:
+        system.blocks.append(CachePoint(cache_control=CacheControl(type="ephemeral")))
+    return [system, user]
 
 
 def citation_templates(

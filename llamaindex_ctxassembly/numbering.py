@@ -17,10 +17,8 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.framework_rows import LLAMAINDEX
 from ctxassembly.stores.numbering import ChromaRecords, NumberingReport, QdrantRecords, number_collection
-from llamaindex_ctxassembly.convert.nodes import offsets_of, related_id, text_of
-from llamaindex_ctxassembly.stores.neighbors import is_chroma, is_pg_vector_store, is_qdrant
-
-_LINKS = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
+from llamaindex_ctxassembly.neighbors import is_chroma, is_pg_vector_store, is_qdrant
+from llamaindex_ctxassembly.nodes import offsets_of, related_id, text_of
 
 
 def number_chunks(
@@ -42,9 +40,8 @@ def number_chunks(
     They are numbered per source (the file's name, else the SOURCE) in the order given, across the pages that a reader
     makes documents of: these become one document, to which SOURCE leads. Document id and index go into the metadata
     under the first of their `keys`, unless another has them, and are kept from embeddings and prompts, as is an overlap
-    of a few words that no offset shows (`overlap_chars`). PREVIOUS and
-    NEXT follow the numbers, all other relationships the ids that change. What is there and right stays, the ids but for
-    random ones too; so it may be called again. Inputs are never changed.
+    of a few words that no offset shows (`overlap_chars`). PREVIOUS and NEXT follow the numbers. What is there and right
+    stays, the ids but for random ones too; so it may be called again. Inputs are never changed.
 
     Two documents with the same file name, such as the documents of two tenants, each need a document id beforehand, in
     `metadata["document_id"]`. Otherwise they are numbered as one, or, in two calls, get the same ids, and the index
@@ -70,10 +67,9 @@ def number_chunks(
         raise InputError("nodes are given together with their children: number get_leaf_nodes(nodes) alone")
     chunks = [_chunk_to_number(node, keys) for node in nodes]
     numbers = assign_numbers(chunks, keys, document_id, id_of)
-    new_ids = {node.node_id: number.id for node, number in zip(nodes, numbers, strict=True)}
     ids = {(number.document_id, number.index): number.id for number in numbers}
     return [
-        node.model_copy(update=_node_update(node, number, keys, new_ids, ids))
+        node.model_copy(update=_node_update(node, number, keys, ids))
         for node, number in zip(nodes, numbers, strict=True)
     ]
 
@@ -93,50 +89,28 @@ def _chunk_to_number(node: BaseNode, keys: MetadataKeys) -> Chunk:
 
 
 def _node_update(
-    node: BaseNode,
-    number: ChunkNumber,
-    keys: MetadataKeys,
-    new_ids: Mapping[str, str],
-    ids: Mapping[tuple[str, int], str],
+    node: BaseNode, number: ChunkNumber, keys: MetadataKeys, ids: Mapping[tuple[str, int], str]
 ) -> dict[str, Any]:
     added: dict[str, Any] = {**number.metadata}
     if keys.read(node.metadata, "document_id") is None:
         added[keys.document_id[0]] = number.document_id
     if keys.read(node.metadata, "index") is None:
         added[keys.index[0]] = number.index
-    update: dict[str, Any] = {
+    relationships = dict(node.relationships)
+    for kind, index in ((NodeRelationship.PREVIOUS, number.index - 1), (NodeRelationship.NEXT, number.index + 1)):
+        linked_id = ids.get((number.document_id, index))
+        if linked_id is not None and related_id(node, kind) != linked_id:
+            relationships[kind] = RelatedNodeInfo(node_id=linked_id, node_type=ObjectType.TEXT)
+    if related_id(node, NodeRelationship.SOURCE) != number.document_id:
+        source = RelatedNodeInfo(node_id=number.document_id, node_type=ObjectType.DOCUMENT)
+        relationships[NodeRelationship.SOURCE] = source
+    return {
         "id_": number.id,
         "metadata": {**node.metadata, **added},
         "excluded_embed_metadata_keys": [*dict.fromkeys((*node.excluded_embed_metadata_keys, *added))],
         "excluded_llm_metadata_keys": [*dict.fromkeys((*node.excluded_llm_metadata_keys, *added))],
-        "relationships": _relationships(node, number, new_ids, ids),
+        "relationships": relationships,
     }
-    return update
-
-
-def _relationships(
-    node: BaseNode, number: ChunkNumber, new_ids: Mapping[str, str], ids: Mapping[tuple[str, int], str]
-) -> dict[NodeRelationship, Any]:
-    relationships: dict[NodeRelationship, Any] = {
-        kind: [_rename_related(info, new_ids) for info in related]
-        if isinstance(related, list)
-        else _rename_related(related, new_ids)
-        for kind, related in node.relationships.items()
-    }
-    for kind, index in zip(_LINKS, (number.index - 1, number.index + 1), strict=True):
-        if (linked_id := ids.get((number.document_id, index))) is not None:
-            is_same = related_id(node, kind) is not None and relationships[kind].node_id == linked_id
-            if not is_same:
-                relationships[kind] = RelatedNodeInfo(node_id=linked_id, node_type=ObjectType.TEXT)
-    if related_id(node, NodeRelationship.SOURCE) != number.document_id:
-        source = RelatedNodeInfo(node_id=number.document_id, node_type=ObjectType.DOCUMENT)
-        relationships[NodeRelationship.SOURCE] = source
-    return relationships
-
-
-def _rename_related(related: RelatedNodeInfo, new_ids: Mapping[str, str]) -> RelatedNodeInfo:
-    name = new_ids.get(related.node_id)
-    return related if name is None else related.model_copy(update={"node_id": name})
 
 
 def number_stored_chunks(
@@ -177,7 +151,7 @@ def number_stored_chunks(
     keys = MetadataKeys() if keys is None else keys
     options = {"trust_insertion_order": trust_insertion_order, "dry_run": dry_run}
     if is_pg_vector_store(vector_store):
-        from llamaindex_ctxassembly.stores.postgres import number_table
+        from llamaindex_ctxassembly.postgres import number_table
 
         return number_table(vector_store, keys, **options)  # type: ignore[arg-type]
     return number_collection(_records(vector_store), LLAMAINDEX, keys, **options)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from inspect import Parameter, signature
 from typing import Any
 
 from llama_index.core import Settings
@@ -14,72 +12,30 @@ from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import QueryBundle
 
 from ctxassembly.answering.answer import Answer
 from ctxassembly.answering.cache import CacheScope
 from ctxassembly.answering.requests import AnswerCall
 from ctxassembly.config.answering import AnswerConfig
-from ctxassembly.config.hints import unknown_parameter
 from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.runtime.answer import check_question
 from ctxassembly.runtime.answer_run import ChainParts, check_answer_config, check_cache
-from llamaindex_ctxassembly.answering.evidence import evidence_of, filtered_postprocessor, postprocessor_of
-from llamaindex_ctxassembly.answering.llm import wrap_llm
-from llamaindex_ctxassembly.answering.run import (
+from llamaindex_ctxassembly.answer_run import (
     EngineRun,
-    apieces_of,
     conversation_of,
     exchanges_of,
+    filtered_postprocessor,
     messages_of,
-    pieces_of,
+    postprocessor_of,
 )
 from llamaindex_ctxassembly.context_retriever import ContextRetriever
-from llamaindex_ctxassembly.convert.models import check_kind
+from llamaindex_ctxassembly.models import check_kind, wrap_llm
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
-
-
-def parameters_of(index: Any, retriever: Any) -> set[str]:
-    """Return the names that `index.as_retriever` and the classes of the `retriever` it made have parameters for.
-
-    These classes take any other name, too, and do nothing with it.
-    """
-    retrievers = (retriever, *(getattr(retriever, "sub_retrievers", None) or ()))
-    initializers = (vars(kind).get("__init__") for one in retrievers for kind in type(one).__mro__)
-    functions = [index.as_retriever, *filter(None, initializers)]
-    parameters = (one for function in functions for one in signature(function).parameters.values())
-    variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-    return {one.name for one in parameters if one.kind not in variadic} - {"self"} | {"vector_store_kwargs"}
-
-
-def response_of(run: EngineRun, answer: Answer) -> Response:
-    """Return the response with an answer."""
-    return Response(answer.text, run.nodes, run.metadata)
-
-
-def streaming_response(run: EngineRun) -> StreamingResponse:
-    """Return the response that streams."""
-    metadata: dict[str, Any] = {}
-    pieces = pieces_of(run.events(), str, lambda _: metadata.update(run.metadata))
-    return StreamingResponse(pieces, run.nodes, metadata)
-
-
-async def astreaming_response(run: EngineRun) -> AsyncStreamingResponse:
-    """Async version of `streaming_response`."""
-    metadata: dict[str, Any] = {}
-
-    async def finish(_: Answer) -> None:
-        metadata.update(run.metadata)
-
-    return AsyncStreamingResponse(await apieces_of(run.aevents(), str, finish), run.nodes, metadata)
-
-
-_OWN_PARAMETERS = ("config", "models", "mode", "streaming", "cache", "cache_scope", "callback_manager")
 
 
 class AnswerQueryEngine(BaseQueryEngine):
@@ -155,8 +111,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         check_cache(cache, cache_scope)
         self._parts = ChainParts(wrap_llm(llm, models), config, cache, cache_scope)
         self._mode, self._streaming = mode, streaming
-        has_own = isinstance(retriever, ContextRetriever)  # which assembles by itself
-        self._postprocessor = None if has_own else filtered_postprocessor(retriever, self._assembly, None)
+        filtered_postprocessor(retriever, self._assembly, None)  # filters that can't be translated are an error now
 
     @classmethod
     def from_args(
@@ -166,6 +121,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         *,
         retriever: BaseRetriever | None = None,
         postprocessor: ContextAssemblyPostprocessor | None = None,
+        similarity_top_k: int | None = None,
         **settings: Any,
     ) -> AnswerQueryEngine:
         """Return the engine over an index, as CitationQueryEngine has it.
@@ -181,47 +137,23 @@ class AnswerQueryEngine(BaseQueryEngine):
         Args:
             index: the index; neighbors come from where it keeps its nodes, unless `postprocessor` says otherwise.
             llm: the LLM; None means `Settings.llm`.
-            retriever: your own retriever; None means `index.as_retriever(...)`.
+            retriever: your own retriever, such as `index.as_retriever(filters=...)`.
             postprocessor: the assembly.
-            settings: the class's own parameters; any others go to `index.as_retriever`.
+            similarity_top_k: the number of chunks to retrieve.
+            settings: the class's own parameters.
 
         Raises:
-            ConfigError: there are `node_postprocessors`, or a name that neither the class nor the retriever has a
-                parameter for, or as the class says.
+            ConfigError: `index` is something else, or both `similarity_top_k` and `retriever` are given, or as the
+                class says.
         """
-        if isinstance(index, BaseRetriever):
-            raise ConfigError("index", "a LlamaIndex index", index, ": write AnswerQueryEngine(llm, retriever)")
-        if "node_postprocessors" in settings:
-            allowed = "left out: give the assembly as postprocessor=, and a retriever= that reranks or filters"
-            raise ConfigError("node_postprocessors", allowed, settings["node_postprocessors"])
-        own = {name: settings.pop(name) for name in _OWN_PARAMETERS if name in settings}
-        if retriever is None:
-            retriever = index.as_retriever(**settings)
-            known = {*_OWN_PARAMETERS, "llm", "retriever", "postprocessor", *parameters_of(index, retriever)}
-            for name in settings.keys() - known:
-                raise unknown_parameter(f"{cls.__name__}.from_args", name)
-        elif settings:
-            raise ConfigError(next(iter(settings)), "left out if retriever= is given", next(iter(settings.values())))
         if postprocessor is None and not isinstance(retriever, ContextRetriever):
             postprocessor = ContextAssemblyPostprocessor.from_index(index)
-        return cls(llm or Settings.llm, retriever, postprocessor=postprocessor, **own)
-
-    @property
-    def retriever(self) -> BaseRetriever:
-        """The retriever."""
-        return self._retriever
-
-    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Return the nodes of the context for the words of a query, one per label, without an answer."""
-        nodes = self._retriever.retrieve(query_bundle)
-        postprocessor = self._postprocessor
-        return nodes if postprocessor is None else postprocessor.postprocess_nodes(nodes, query_bundle)
-
-    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Async version of `retrieve`."""
-        nodes = await self._retriever.aretrieve(query_bundle)
-        postprocessor = self._postprocessor
-        return nodes if postprocessor is None else await postprocessor.apostprocess_nodes(nodes, query_bundle)
+        if retriever is None:
+            limit = {} if similarity_top_k is None else {"similarity_top_k": similarity_top_k}
+            retriever = index.as_retriever(**limit)
+        elif similarity_top_k is not None:
+            raise ConfigError("similarity_top_k", "left out if retriever= is given", similarity_top_k)
+        return cls(llm or Settings.llm, retriever, postprocessor=postprocessor, **settings)
 
     def answer(
         self,
@@ -272,25 +204,19 @@ class AnswerQueryEngine(BaseQueryEngine):
             conversation=given_conversation(conversation) or own.join(conversation_of(messages)),
             background="\n\n".join(one.content or "" for one in messages if one.role == MessageRole.SYSTEM),
         )
-        return EngineRun(self._parts, partial(evidence_of, self._retriever, self._assembly), call)
+        return EngineRun(self._parts, self._retriever, self._assembly, call)
 
     def _query(self, query_bundle: QueryBundle) -> Any:
-        with self._event(query_bundle) as event:
-            run = self.start_run(query_bundle.query_str, is_streamed=self._streaming)
-            response = streaming_response(run) if self._streaming else response_of(run, run.answer())
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        return response
+        run = self.start_run(query_bundle.query_str, is_streamed=self._streaming)
+        if self._streaming:
+            return StreamingResponse(run.pieces(), run.nodes, run.metadata)
+        return Response(run.answer().text, run.nodes, run.metadata)
 
     async def _aquery(self, query_bundle: QueryBundle) -> Any:
-        with self._event(query_bundle) as event:
-            run = self.start_run(query_bundle.query_str, is_streamed=self._streaming)
-            response = await astreaming_response(run) if self._streaming else response_of(run, await run.aanswer())
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        return response
-
-    def _event(self, query_bundle: QueryBundle) -> Any:
-        """Return the query, as callback handlers hear of it."""
-        return self.callback_manager.event(CBEventType.QUERY, payload={EventPayload.QUERY_STR: query_bundle.query_str})
+        run = self.start_run(query_bundle.query_str, is_streamed=self._streaming)
+        if self._streaming:
+            return AsyncStreamingResponse(await run.apieces(), run.nodes, run.metadata)
+        return Response((await run.aanswer()).text, run.nodes, run.metadata)
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {}

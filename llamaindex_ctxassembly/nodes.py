@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from llama_index.core.base.llms.types import ImageBlock, TextBlock
@@ -23,8 +22,9 @@ from llama_index.core.schema import (
 from pydantic import BaseModel
 
 from ctxassembly.adapters.blocks import ReadResult, block_ids, unpack_blocks
-from ctxassembly.adapters.metadata import ContextPayload, block_metadata
+from ctxassembly.adapters.metadata import block_metadata
 from ctxassembly.assembly.adjacency.positions import FACTS_KEY, PARENT_KEY
+from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, section_of
 from ctxassembly.data.citations import block_in
 from ctxassembly.data.metadata_keys import MetadataKeys
@@ -212,51 +212,6 @@ MEDIA_KEY = "cited_media"
 _MEDIA_KINDS = ("image", "audio", "video")
 
 
-class LabeledImage(ImageNode):
-    """A labeled node with the image whose caption it has: text, then image, for a model that sees.
-
-    LlamaIndex's own ImageNode gives such a model the image alone.
-    """
-
-    def get_content_blocks(self, metadata_mode: MetadataMode = MetadataMode.NONE) -> list[Any]:
-        """Return the labeled text, and the image. The image is read by the caller of the model, not here."""
-        image = None if self.image is None else self.image.encode()
-        path = None if self.image_path is None else Path(self.image_path)
-        picture = ImageBlock(image=image, url=self.image_url, path=path, image_mimetype=self.image_mimetype)
-        return [TextBlock(text=self.get_content(metadata_mode)), picture]
-
-
-def media_of(node: BaseNode) -> list[dict[str, str | None]]:
-    """Return kind, path, URL and MIME type of each image, audio or video of `node`, without its data."""
-    return [
-        {
-            "kind": kind,
-            "chunk_id": node.node_id,
-            "path": _optional_text(resource.path),
-            "url": _optional_text(resource.url),
-            "mimetype": resource.mimetype,
-        }
-        for kind, resource in _resources(node)
-    ]
-
-
-def _image_fields(nodes: Iterable[BaseNode]) -> dict[str, Any]:
-    """Return the fields of an ImageNode for the first image of `nodes`; none if they have none."""
-    images = (resource for node in nodes for kind, resource in _resources(node) if kind == "image")
-    if (image := next(images, None)) is None:
-        return {}
-    return {
-        "image": image.data.decode("ascii") if isinstance(image.data, bytes) else image.data,
-        "image_path": _optional_text(image.path),
-        "image_url": _optional_text(image.url),
-        "image_mimetype": image.mimetype,
-    }
-
-
-def _optional_text(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
 def media_notes(nodes: Iterable[NodeWithScore]) -> list[str]:
     """Return a note that names the `nodes` with an image, audio or video and no text; empty if there are none."""
     node_ids = [safe_repr(scored.node.node_id, 80) for scored in nodes if is_media(scored)]
@@ -278,13 +233,27 @@ def _resources(node: BaseNode) -> Iterator[tuple[str, Any]]:
                 yield kind, resource
 
 
-def labeled_nodes(payload: ContextPayload, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
-    """Return one node per label, in order; `nodes` are the retrieved ones.
+class LabeledImage(ImageNode):
+    """A labeled node with the image whose caption it has: text, then image, for a model that sees.
 
-    A node has the id and the metadata of the label's best chunk, the SOURCE of its document, and the best score among
-    the hits that it was made of. It has no offsets, since its text is more than one slice. `block_metadata` adds
-    `citation`, `chunk_ids` and `scores` to the metadata of each node, and `trace` to the metadata of the first node. No
-    metadata is included in the prompt.
+    LlamaIndex's own ImageNode gives such a model the image alone.
+    """
+
+    def get_content_blocks(self, metadata_mode: MetadataMode = MetadataMode.NONE) -> list[Any]:
+        """Return the labeled text, and the image. The image is read by the caller of the model, not here."""
+        image = None if self.image is None else self.image.encode()
+        path = None if self.image_path is None else Path(self.image_path)
+        picture = ImageBlock(image=image, url=self.image_url, path=path, image_mimetype=self.image_mimetype)
+        return [TextBlock(text=self.get_content(metadata_mode)), picture]
+
+
+def labeled_nodes(context: Context, found: Sequence[NodeWithScore] = ()) -> list[NodeWithScore]:
+    """Return one node per label, in order, and then the nodes in `found` with an image, audio or video and no text.
+
+    A node has the id and the metadata of the label's best chunk, the SOURCE of its document as `found` has it, and the
+    best score among the hits that it was made of. It has no offsets, since its text is more than one slice.
+    `block_metadata` adds `citation`, `chunk_ids` and `scores` to the metadata of each node, and `trace` to the metadata
+    of the first node. No metadata is included in the prompt.
 
     The label of an image's caption is an ImageNode with that image, the first one if there are several. `cited_media`
     in the metadata has the path, URL and MIME type of each image, audio or video whose text the label has.
@@ -293,52 +262,54 @@ def labeled_nodes(payload: ContextPayload, nodes: Iterable[BaseNode]) -> list[No
     no score and no citation. So `source_nodes[i - 1]` is label i unless a supplement comes first. The citation in the
     metadata names the label in either case.
     """
-    nodes = list(nodes)
-    sources: dict[str, RelatedNodeInfo] = {}
-    for node in nodes:  # as the best-ranked node of a document has it
-        if (source := related_node(node, NodeRelationship.SOURCE)) is not None:
-            sources.setdefault(source.node_id, source)
-    media = {node.node_id: node for node in nodes if any(_resources(node))}
+    all_media = [(scored.node, kind, one) for scored in found for kind, one in _resources(scored.node)]
     labeled: list[NodeWithScore] = []
-    node_ids = block_ids(payload.context)
-    for block, node_id, added in zip(payload.context.blocks, node_ids, block_metadata(payload), strict=True):
-        citation = block.citation
-        if citation is None:
-            labeled.append(NodeWithScore(node=_make_node(node_id, block.text, added)))
-            continue
-        cited_nodes = [media[chunk_id] for chunk_id in citation.chunk_ids if chunk_id in media]
-        if cited_nodes:
-            added[MEDIA_KEY] = [one for node in cited_nodes for one in media_of(node)]
+    for block, node_id, added in zip(context.blocks, block_ids(context), block_metadata(context), strict=True):
+        if media := [one for one in all_media if one[0].node_id in added["chunk_ids"]]:
+            added[MEDIA_KEY] = [_describe_media(*one) for one in media]
+        image = next((one for _, kind, one in media if kind == "image"), None)
         # Callers may change the metadata of a node: the citation's own metadata must stay as it is.
-        metadata = {**copy_metadata(citation.metadata), **added}
-        node = _make_node(node_id, block.text, metadata, sources.get(citation.document_id), _image_fields(cited_nodes))
+        own = copy_metadata(block.citation.metadata) if block.citation else {}
+        document_id = block.citation.document_id if block.citation else None
+        node = (LabeledImage if image else TextNode)(
+            id_=node_id,
+            text=block.text,
+            relationships=_source_of(document_id, found),
+            **_hidden({**own, **added}),
+            **(_image_fields(image) if image else {}),
+        )
         labeled.append(NodeWithScore(node=node, score=max(added["scores"].values(), default=None)))
+    for scored in filter(is_media, found):
+        shown = scored.node.model_copy(update=_hidden(copy_metadata(scored.node.metadata)))
+        labeled.append(NodeWithScore(node=shown, score=scored.score))
     return labeled
 
 
-def hide_metadata(node: BaseNode) -> BaseNode:
-    """Return a copy of `node` with its metadata kept out of the prompt."""
-    metadata = copy_metadata(node.metadata)
-    return node.model_copy(update={"metadata": metadata, **_exclude_keys(metadata)})
+def _describe_media(node: BaseNode, kind: str, media: MediaResource) -> dict[str, Any]:
+    """Return kind, path, URL and MIME type of an image, audio or video of `node`, without its data."""
+    place = {"path": media.path and str(media.path), "url": media.url and str(media.url)}
+    return {"kind": kind, "chunk_id": node.node_id, **place, "mimetype": media.mimetype}
 
 
-def _make_node(
-    node_id: str,
-    text: str,
-    metadata: dict[str, Any],
-    source: RelatedNodeInfo | None = None,
-    image: Mapping[str, Any] = MappingProxyType({}),
-) -> TextNode:
-    relationships = {}
-    if source is not None:
-        own = source.model_copy(update={"metadata": copy_metadata(source.metadata)})
-        relationships[NodeRelationship.SOURCE] = own
-    kind: Any = LabeledImage if image else TextNode
-    node: TextNode = kind(
-        id_=node_id, text=text, metadata=metadata, relationships=relationships, **_exclude_keys(metadata), **image
-    )
-    return node
+def _image_fields(image: MediaResource) -> dict[str, Any]:
+    return {
+        "image": image.data.decode("ascii") if isinstance(image.data, bytes) else image.data,
+        "image_path": image.path and str(image.path),
+        "image_url": image.url and str(image.url),
+        "image_mimetype": image.mimetype,
+    }
 
 
-def _exclude_keys(metadata: Iterable[str]) -> dict[str, Any]:
-    return {"excluded_llm_metadata_keys": list(metadata), "excluded_embed_metadata_keys": list(metadata)}
+def _source_of(document_id: str | None, found: Iterable[NodeWithScore]) -> dict[NodeRelationship, Any]:
+    """Return the SOURCE relationship to a document, as the best-ranked node of the document has it."""
+    sources = (related_node(scored.node, NodeRelationship.SOURCE) for scored in found)
+    source = next((one for one in sources if one is not None and one.node_id == document_id), None)
+    if source is None:
+        return {}
+    return {NodeRelationship.SOURCE: source.model_copy(update={"metadata": copy_metadata(source.metadata)})}
+
+
+def _hidden(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a node with `metadata` that no prompt has."""
+    keys = list(metadata)
+    return {"metadata": metadata, "excluded_llm_metadata_keys": keys, "excluded_embed_metadata_keys": keys[:]}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, closing
 from dataclasses import replace
 from typing import Any
 
@@ -12,17 +14,11 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 from llama_index.core.chat_engine.types import AgentChatResponse, BaseChatEngine, StreamingAgentChatResponse
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 
-from ctxassembly.answering.answer import Answer
 from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.conversations.labels import Labels
-from llamaindex_ctxassembly.answering.query_engine import AnswerQueryEngine
-from llamaindex_ctxassembly.answering.run import (
-    EngineRun,
-    apieces_of,
-    conversation_of,
-    pieces_of,
-)
-from llamaindex_ctxassembly.convert.models import check_kind
+from llamaindex_ctxassembly.answer_run import EngineRun, conversation_of
+from llamaindex_ctxassembly.models import check_kind
+from llamaindex_ctxassembly.query_engine import AnswerQueryEngine
 
 MEMORY_TOKENS = 1_000_000
 """More than a conversation has: `AnswerConfig.history_tokens`, 8,000, limits what the model reads of it.
@@ -134,35 +130,43 @@ class AnswerChatEngine(BaseChatEngine):
         """Return the answer to `message`; a `chat_history` takes the place of the memory's."""
         run = self._prepare_run(message, chat_history)
         answer = run.answer()
-        self._memory.put_messages(_exchange_messages(message, run, answer))
-        return _response(run, answer)
+        self._memory.put_messages(run.exchange())
+        return AgentChatResponse(answer.text, source_nodes=run.nodes, metadata=run.metadata)
 
     async def achat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
         """Async version of `chat`."""
         run = await self._aprepare_run(message, chat_history)
         answer = await run.aanswer()
-        await self._memory.aput_messages(_exchange_messages(message, run, answer))
-        return _response(run, answer)
+        await self._memory.aput_messages(run.exchange())
+        return AgentChatResponse(answer.text, source_nodes=run.nodes, metadata=run.metadata)
 
     def stream_chat(self, message: str, chat_history: list[ChatMessage] | None = None) -> StreamingAgentChatResponse:
         """Return the answer to `message` as a stream, read by `response_gen`."""
         run = self._prepare_run(message, chat_history, is_streamed=True)
+        pieces = run.pieces()
 
-        def finish(answer: Answer) -> None:
-            self._memory.put_messages(_exchange_messages(message, run, answer))
+        def stream() -> Generator[ChatResponse, None, None]:
+            with closing(pieces):
+                yield from map(_chat_piece, pieces)
+            self._memory.put_messages(run.exchange())
 
-        return _streaming_response(run, chat_stream=pieces_of(run.events(), _chat_piece, finish))
+        # The response's own thread would write half an answer into the memory where a stream breaks.
+        return StreamingAgentChatResponse(chat_stream=stream(), source_nodes=run.nodes, is_writing_to_memory=False)
 
     async def astream_chat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> StreamingAgentChatResponse:
         """Async version of `stream_chat`: read by `async_response_gen()`."""
         run = await self._aprepare_run(message, chat_history, is_streamed=True)
+        pieces = await run.apieces()
 
-        async def finish(answer: Answer) -> None:
-            await self._memory.aput_messages(_exchange_messages(message, run, answer))
+        async def stream() -> AsyncGenerator[ChatResponse, None]:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    yield _chat_piece(piece)
+            await self._memory.aput_messages(run.exchange())
 
-        return _streaming_response(run, achat_stream=await apieces_of(run.aevents(), _chat_piece, finish))
+        return StreamingAgentChatResponse(achat_stream=stream(), source_nodes=run.nodes, is_writing_to_memory=False)
 
     def _prepare_run(
         self, message: str, chat_history: list[ChatMessage] | None, *, is_streamed: bool = False
@@ -170,8 +174,7 @@ class AnswerChatEngine(BaseChatEngine):
         if chat_history is not None:
             self._memory.set(chat_history)
             self._given = Conversation(labels=Labels())
-        history = self._memory.get(message)
-        return self._start_run(message, history, self._memory.get_all(), is_streamed=is_streamed)
+        return self._start_run(message, self._memory.get(message), self._memory.get_all(), is_streamed)
 
     async def _aprepare_run(
         self, message: str, chat_history: list[ChatMessage] | None, *, is_streamed: bool = False
@@ -179,29 +182,15 @@ class AnswerChatEngine(BaseChatEngine):
         if chat_history is not None:
             await self._memory.aset(chat_history)
             self._given = Conversation(labels=Labels())
-        history = await self._memory.aget(message)
-        return self._start_run(message, history, await self._memory.aget_all(), is_streamed=is_streamed)
+        return self._start_run(message, await self._memory.aget(message), await self._memory.aget_all(), is_streamed)
 
     def _start_run(
-        self, message: str, history: list[ChatMessage], messages: list[ChatMessage], *, is_streamed: bool
+        self, message: str, history: list[ChatMessage], messages: list[ChatMessage], is_streamed: bool
     ) -> EngineRun:
         conversation = self._given.join(conversation_of(messages))
         return self._engine.start_run(
             message, history, self.mode, self._filters, conversation=conversation, is_streamed=is_streamed
         )
-
-
-def _exchange_messages(question: str, run: EngineRun, answer: Answer) -> list[ChatMessage]:
-    return [ChatMessage(content=question, role="user"), run.message(answer)]
-
-
-def _response(run: EngineRun, answer: Answer) -> AgentChatResponse:
-    return AgentChatResponse(answer.text, source_nodes=run.nodes, metadata=run.metadata)
-
-
-def _streaming_response(run: EngineRun, **stream: Any) -> StreamingAgentChatResponse:
-    # The response's own thread would write half an answer into the memory where a stream breaks.
-    return StreamingAgentChatResponse(source_nodes=run.nodes, is_writing_to_memory=False, **stream)
 
 
 def _chat_piece(text: str) -> ChatResponse:

@@ -31,8 +31,8 @@ from ctxassembly.stores.postgres.lookup import (
     llamaindex_chunk_table,
 )
 from ctxassembly.stores.postgres.table import build_table
-from llamaindex_ctxassembly.convert.nodes import to_chunk
-from llamaindex_ctxassembly.stores.filters import normalize_filters
+from llamaindex_ctxassembly.filters import normalize_filters
+from llamaindex_ctxassembly.nodes import to_chunk
 
 
 @dataclass(frozen=True, kw_only=True)
