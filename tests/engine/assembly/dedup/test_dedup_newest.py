@@ -37,11 +37,6 @@ def test_the_newer_version_stands_in_the_better_ones_place():
     assert (dropped.outcome, dropped.reason, dropped.because_of) == ("duplicate", "near duplicate", "new")
 
 
-def test_the_trace_tells_ranks_as_they_were():
-    context = newest(OLD, OTHER, NEW)
-    assert [(each.chunk_id, each.rank) for each in context.trace.decisions] == [("old", 0), ("O1", 1), ("new", 2)]
-
-
 def test_a_newer_version_may_state_other_facts():
     """That is what makes it a version. Without the dates to tell, both are kept."""
     old = replace(OLD, text=f"{OLD.text} Wait 2 hours.")
@@ -49,10 +44,6 @@ def test_a_newer_version_may_state_other_facts():
     assert standing(newest(old, new)) == ["new"]
     assert standing(newest(old, replace(new, metadata={}))) == ["old", "new"]
     assert standing(newest(old, new, prefer_version="score")) == ["old", "new"]
-
-
-def test_with_prefer_score_the_better_ranked_stays():
-    assert standing(newest(OLD, OTHER, NEW, prefer_version="score")) == ["old", "O1"]
 
 
 @pytest.mark.parametrize(
@@ -71,13 +62,6 @@ def test_with_prefer_score_the_better_ranked_stays():
 def test_which_one_stays(rule: str, first: Any, second: Any, stays: str, changed: int):
     """Exact copies (`changed` 0) and near duplicates alike."""
     assert standing(newest(version("a", first), version("b", second, changed))) == [stays]
-
-
-def test_an_unreadable_date_is_noted_once():
-    context = assemble(hits_of([version("a", "soon", index=3), NEW]), NEWEST, store=MemoryStore([]))
-    assert [note for note in context.trace.notes if "date" in note] == [
-        "hit 'a': updated_at 'soon' is not a date, left out"
-    ]
 
 
 def test_the_key_of_the_date_can_be_set():
@@ -102,11 +86,6 @@ def test_what_a_displaced_version_had_dropped_is_tried_again():
     context = newest(a, c, b)
     assert standing(context) == ["b", "c"]
     assert decision(context, "a").because_of == "b"
-
-
-def test_a_newer_part_does_not_displace_the_whole():
-    part = Chunk("part", "P", " ".join(TEXT.split()[5:20]), metadata={"updated_at": "2025-01-01"})
-    assert standing(newest(OLD, part)) == ["old"]
 
 
 def test_a_newer_neighbor_takes_a_hits_place():

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from builders import count, decision, hits_of, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
+from builders import count, decision, standing, words_of
+from ctxassembly import Chunk, Hit, MemoryStore, assemble
 from ctxassembly.errors import CtxAssemblyError, InputError
 
 A = [words_of("A", n) for n in range(9)]
@@ -92,12 +92,3 @@ def test_what_is_no_list_of_hits_is_an_error(rule: str, hits: Any):
     with pytest.raises(InputError, match=r"^hits must be a sequence of Hit, got ") as caught:
         assemble(hits)
     assert isinstance(caught.value, (TypeError, CtxAssemblyError))
-
-
-def test_a_tuple_of_hits_is_fine():
-    assert assemble(tuple(hits_of(A[:2]))) == assemble(hits_of(A[:2]))
-
-
-def test_ranks_are_places_in_the_list_also_after_an_empty_one():
-    context = assemble([Hit(Chunk("a", "A", "")), Hit(A[3]), Hit(A[5])], AssemblyConfig(window=0))
-    assert {each.chunk_id: each.rank for each in context.trace.decisions} == {"a": 0, "A3": 1, "A5": 2}

@@ -66,12 +66,6 @@ def test_the_first_chunk_of_a_mentioned_document_joins_in_the_round_trip_of_the_
     assert "quist" in {one.document_id for one in context.citations}
 
 
-def test_async_gives_the_same_context() -> None:
-    hits = [Hit(one) for one in FOUND]
-    context = asyncio.run(aassemble(hits, CONFIG, query=QUESTION, store=MemoryStore(STORED)))
-    assert context.text == assembled(MemoryStore(STORED)).text
-
-
 def renamed(one: Chunk) -> Chunk:
     return replace(one, metadata={"name": one.metadata["title"]})
 
@@ -126,24 +120,6 @@ def test_titles_are_asked_for_only_where_chunks_compete_by_the_query(config: Ass
     store = MemoryStore(STORED)
     assert not added(assembled(store, config=config, query=query))
     assert not any(ref.named_in for refs in store.requests for ref in refs)
-
-
-def test_titles_are_asked_for_only_if_a_hit_has_one() -> None:
-    untitled = [Chunk(one.id, one.document_id, one.text, one.index) for one in FOUND]
-    store = MemoryStore([*untitled, QUIST])
-    assert not added(assembled(store, untitled))
-    assert not any(ref.named_in for refs in store.requests for ref in refs)
-
-
-def test_a_store_that_does_not_hold_the_hit_adds_nothing() -> None:
-    elsewhere = [chunk("choir", "Another text of another collection.", "Lighthouse Choir"), *OTHERS, QUIST]
-    assert not added(assembled(MemoryStore(elsewhere)))
-    assert not added(assembled(MemoryStore([QUIST])))
-
-
-def test_a_hit_without_neighbors_mentions_nothing() -> None:
-    alone = chunk("choir", FIRST, "Lighthouse Choir", no_neighbors=True)
-    assert not added(assembled(MemoryStore([alone, *STORED[1:]]), [alone, *OTHERS]))
 
 
 def test_only_the_five_best_hits_mention_and_at_most_eight_documents_join() -> None:

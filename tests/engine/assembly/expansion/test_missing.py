@@ -54,42 +54,26 @@ LINKED = Chunk("l", "D", "Linked.", next_id="m")
 @pytest.mark.parametrize(
     ("hits", "store", "start"),
     [
-        (
-            [UNPLACED],
-            Answering(),
-            "1 of 1 retrieved chunk has no chunk_",
-        ),
+        ([UNPLACED], Answering(), "1 of 1 retrieved chunk has no chunk_"),
         ([UNPLACED], Answering(UNPLACED, BESIDE), "1 of 1 retrieved chunk"),
         ([UNPLACED, BESIDE, PLACED], None, "2 of 3 retrieved chunks have no chunk_index"),
         ([UNPLACED, BESIDE], Answering(OSError("down")), "2 of 2 retrieved chunks"),
         ([Chunk("a", "D", "Text.", start=900)], Answering(), "1 of 1 retrieved chunk"),
-        (
-            [PLACED],
-            Answering(),
-            "The store has no chunk next to the retrieved ones, but chunk 4 of document ",
-        ),
+        ([PLACED], Answering(), "The store has no chunk next to the retrieved ones, but chunk 4 of document "),
         ([PLACED], Answering(Chunk("D#3", "E", "Wrong.", index=3)), "The store has no chunk"),
         (
             [Chunk("x", "D", "One.", index=1), Chunk("y", "D", "Zero.", index=0)],
             Answering(),
             "The store has no chunk next to the retrieved ones, but chunks 1 and 0 of document 'D' were retrieved,",
         ),
-        (
-            [LINKED],
-            Answering(),
-            "The store has no chunk next to the retrieved ones, but chunk 'l' is linked to",
-        ),
+        ([LINKED], Answering(), "The store has no chunk next to the retrieved ones, but chunk 'l' is linked to"),
         (
             [Chunk("a", "D", "Text.", start=900)],
             Answering(finds_offsets=True),
             "The store has no chunk next to the retrieved ones, but chunk 'a' begins at character 900",
         ),
         ([PLACED], Answering(OSError("down")), "The store failed (OSError: down). The text "),
-        (
-            [PLACED],
-            Answering(NotImplementedError("no get")),
-            "The store can't find adjacent chunks (NotImplementedErr",
-        ),
+        ([PLACED], Answering(NotImplementedError("no get")), "The store can't find adjacent chunks (NotImplementedErr"),
     ],
 )
 def test_what_is_missing_is_said(hits: list[Chunk], store: Any, start: str) -> None:
@@ -150,32 +134,6 @@ def test_where_a_hit_may_be_all_of_its_document_the_trace_says_what_cannot_be_to
     assert of(FIRST, others, store=MemoryStore([others])).trace.notes == ()
     assert of(FIRST, store=Answering(), config=AssemblyConfig(window=0)).trace.notes == ()
     assert all("down" in note for note in of(FIRST, store=Answering(OSError("down"))).trace.notes)
-
-
-def test_nobody_is_told_who_wants_no_neighbors() -> None:
-    assert said(PLACED, store=Answering(), config=AssemblyConfig(window=0)) is None
-    assert said(UNPLACED, BESIDE, store=Answering(), config=AssemblyConfig(enabled=False)) is None
-
-
-def test_nothing_is_missing_where_all_neighbors_are_hits_that_bring_none() -> None:
-    near = [Chunk(f"D#{at}", "D", f"Text {at}.", index=at, metadata={"no_neighbors": True}) for at in (3, 5)]
-    window = AssemblyConfig(window=1, candidate_window=1, neighbors="unfiltered")
-    assert said(PLACED, *near, store=MemoryStore([PLACED, *near]), config=window) is None
-    assert said(PLACED, near[1], store=MemoryStore([PLACED, near[1]]), config=window) is not None  # D#3 is
-
-
-def test_a_store_says_what_to_write() -> None:
-    for lack, hit, answer in (
-        ("place", UNPLACED, ()),
-        ("answer", PLACED, ()),
-        ("method", PLACED, (NotImplementedError(),)),
-    ):
-        assert (said(hit, store=Answering(*answer, **{lack: "write this"})) or "").endswith("Fix: write this")
-
-
-def test_hits_that_name_nothing_are_told_of_both() -> None:
-    message = said(Chunk("", "", "Text."), Chunk("b", "D", "Text two."), store=Answering())
-    assert "no chunk_index or prev/next links and neither document_id nor source (1 of them)" in (message or "")
 
 
 # One failure
@@ -262,24 +220,9 @@ def test_links_alone_make_a_document() -> None:
     assert [each.chunk_ids for each in of(*reversed(chunks[:3])).citations] == [("a", "b", "c")]
 
 
-def test_chains_that_do_not_touch_stay_apart() -> None:
-    chunks = [*chain(*"abc"), *chain(*"xyz")]
-    context = of(chunks[1], chunks[4], store=ById(chunks))
-    assert [each.chunk_ids for each in context.citations] == [("a", "b", "c"), ("x", "y", "z")]
-
-
 def test_hits_that_are_linked_to_each_other_prove_nothing_by_their_offsets():
     """A document of two chunks, both of them hits, lacks nothing."""
     first = Chunk("a", "D", "Zero.", start=0, next_id="b")
     second = Chunk("b", "D", "Nine hundred.", start=900, prev_id="a")
     assert said(first, second, store=Answering()) is None
     assert "begins at character 900" in str(said(replace(second, prev_id="x"), store=Answering()))
-
-
-def test_a_failure_is_noted_once_beside_what_the_hits_lack() -> None:
-    trace = of(UNPLACED, BESIDE, store=Answering(OSError("down"))).trace
-    failure, lack = trace.notes
-    assert failure == "store: no neighbors (OSError: down), the hits are kept without them"
-    assert lack.startswith("2 of 2 retrieved chunks have no chunk_index or prev/next links")
-    assert "down" not in lack
-    assert str(trace.missing).split("\n")[1].startswith("The store failed (OSError: down). ")

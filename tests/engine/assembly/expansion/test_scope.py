@@ -119,28 +119,12 @@ def test_the_text_of_last_year_is_no_neighbor_of_this_years(key: str, one: Any, 
     assert read(chunks, 0).trace.unscoped == (key,)
 
 
-def test_a_category_is_no_word_of_a_parser_but_what_the_caller_says_it_is():
-    chunks = document({1: {"category": "confidential"}}, {"category": "public"}, chunks=2)
-    assert standing(read(chunks, 0)) == ["A0"]
-    elements = document({1: {"category": "Title"}}, {"category": "NarrativeText"}, chunks=2)
-    assert standing(read(elements, 0)) == ["A0"]
-    assert standing(read(elements, 0, config=AssemblyConfig(varying_keys=("category",)))) == ["A0", "A1"]
-
-
 def test_hits_of_two_tenants_bring_neighbors_of_their_own():
     mine = document({}, {"tenant": "a"})
     theirs = [Chunk(f"B{n}", "A", f"theirs {n}", index=n, metadata={"tenant": "b"}) for n in range(5)]
     context = assemble(hits_of([mine[0], theirs[4]]), AssemblyConfig(window=1), store=MemoryStore(mine + theirs))
     assert set(standing(context)) == {"A0", "B4"}  # which of the two documents goes on where is unknown
     assert "two texts have index" in context.trace.notes[0]
-
-
-def test_two_files_under_one_document_id_without_index_or_links_do_not_part_each_other():
-    mine = split("A", "".join(f"mine {n:03} " for n in range(60)), size=90, indexed=False, metadata={"tenant": "a"})
-    theirs = split("A", "".join(f"yours {n:03} " for n in range(60)), size=100, indexed=False, metadata={"tenant": "b"})
-    theirs = [Chunk(f"B{n}", "A", c.text, start=c.start, metadata=c.metadata) for n, c in enumerate(theirs)]
-    context = assemble(hits_of(mine[2:3]), AssemblyConfig(window=1), store=MemoryStore(mine + theirs))
-    assert standing(context) == ["A1", "A2", "A3"]
 
 
 def test_what_may_not_be_read_leaves_a_gap_where_offsets_alone_tell_the_order():
@@ -153,23 +137,6 @@ def test_what_may_not_be_read_leaves_a_gap_where_offsets_alone_tell_the_order():
     assert standing(context) == ["A0", "A2"]
     assert chunks[1].text.strip() not in context.text
     assert len(context.passages) == 2
-
-
-def test_keys_of_the_callers_own_may_be_declared_to_vary():
-    chunks = document({1: {"madde_no": "12a", "m": {"blok": "x"}}}, {"madde_no": "12b", "m": {"blok": "y"}}, chunks=2)
-    assert read(chunks, 0).trace.unscoped == ("m.blok", "madde_no")
-    config = AssemblyConfig(varying_keys=("madde_no", "m.blok"))
-    assert standing(read(chunks, 0, config=config)) == ["A0", "A1"]
-    assert standing(read(chunks, 0, config=AssemblyConfig(varying_keys=["madde_no", "blok"]))) == ["A0", "A1"]
-
-
-def test_particulars_under_keys_of_the_callers_own_vary_but_for_source_and_url():
-    chunks = document({1: {"blad": "ii", "seq_pos": 4}}, {"blad": "i", "seq_pos": 3}, chunks=2)
-    keys = MetadataKeys(page="blad", start="seq_pos")
-    assert standing(read(chunks, 0)) == ["A0"]
-    assert standing(read(chunks, 0, config=AssemblyConfig(keys=keys))) == ["A0", "A1"]
-    other = document({1: {"bestand": "b.pdf"}}, {"bestand": "a.pdf"}, chunks=2)
-    assert standing(read(other, 0, config=AssemblyConfig(keys=MetadataKeys(source="bestand")))) == ["A0"]
 
 
 class Told(MemoryStore):

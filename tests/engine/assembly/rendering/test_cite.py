@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from builders import hits_of, numbered, split, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
 from strategies import words
 
 TEXT = numbered("w", 90)
@@ -72,24 +72,12 @@ def test_the_place_is_the_best_chunks_and_the_pages_are_those_of_all():
     assert citation.pages == (9, 12, "x")
 
 
-def test_the_place_is_read_under_the_configured_keys_and_named_in_the_configured_language():
-    keys = MetadataKeys(row_number="cell.row", start_line="from", page="folio")
-    known = Chunk("a", "A", "Text.", metadata={"cell": {"row": 4}, "from": 7, "folio": 2, "row_number": 9, "page": 9})
-    (citation,) = assemble([Hit(known)], AssemblyConfig(keys=keys, language="nl")).citations
-    assert (citation.source, citation.row, citation.start_line, citation.pages) == ("onbekend", 4, 7, (2,))
-
-
 @pytest.mark.parametrize("form", ["minimal", "grouped", "xml"])
 def test_a_citation_names_the_place_whatever_the_header_has_room_for(form: str):
     long = Chunk("a", "A", numbered("w", 90), metadata={"source": "a & b.pdf", "page": 3, "section": "S"})
     for limit in (8_000, 12):
         (citation,) = assemble([Hit(long)], AssemblyConfig(format=form, max_tokens=limit)).citations
         assert (citation.source, citation.section, citation.page) == ("a & b.pdf", "S", 3)
-
-
-def test_the_metadata_of_a_citation_is_a_copy():
-    context = assemble([Hit(CHUNKS[0])])
-    assert context.citations[0].metadata is not CHUNKS[0].metadata
 
 
 @pytest.mark.parametrize(
@@ -133,26 +121,12 @@ def test_without_offsets_a_source_knows_the_chunk_alone():
     assert CHUNKS[0].text[slice(*source.chunk_span)] == context.text[slice(*source.span)]
 
 
-def test_the_newline_between_adjacent_chunks_has_no_provenance():
-    chunks = [words_of("A", 0), words_of("A", 1)]
-    context = assemble(hits_of(chunks), AssemblyConfig(format="minimal"))
-    first, second = context.provenance
-    assert context.text[first.span[1] : second.span[0]] == "\n"
-
-
 @pytest.mark.parametrize("form", ["numbered", "xml", "minimal"])
 def test_a_block_of_escaped_characters_alone_is_still_cited(form: str):
     context = assemble([Hit(Chunk("a", "A", "\ud800"))], AssemblyConfig(format=form))
     (citation,) = context.citations
     assert citation.chunk_ids == ("a",)
     assert "\ufffd" in context.text[slice(*citation.span)]
-
-
-def test_passages_say_where_they_stand():
-    context = assemble(hits_of([words_of("A", 0), words_of("A", 1), words_of("A", 7)]))
-    assert [passage.chunk_ids for passage in context.passages] == [("A0", "A1"), ("A7",)]
-    for passage in context.passages:
-        assert context.text[slice(*passage.span)] == passage.text
 
 
 @pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
@@ -164,13 +138,6 @@ def test_blocks_carry_their_citations(cite: str):
     for n, block in enumerate(context.blocks, start=1):
         assert block.text.startswith(f"[{n}] Source: unknown\n")
         assert block.span[0] < block.citation.span[0] < block.citation.span[1] == block.span[1]
-
-
-def test_chunks_that_overlap_are_cited_each_with_their_own_characters():
-    context = assemble(hits_of(CHUNKS[:2]), AssemblyConfig(cite="chunk"))
-    first, second = (context.text[slice(*citation.span)] for citation in context.citations)
-    assert first == TEXT[:120].rstrip()
-    assert second == TEXT[120:200].strip()
 
 
 # Chunks of which only sentences stand. Sizes are in words.
@@ -240,8 +207,3 @@ def test_of_overlapping_chunks_each_character_has_one_owner(
     assert context.text == text
     owned = [(each.chunk_id, WHOLE[each.start : each.end].strip()) for each in context.provenance]
     assert owned == [(name, " ".join(SAID[first:last])) for name, first, last in owners]
-
-
-def test_a_snippet_is_the_beginning_of_what_stands():
-    context = shortened([SECOND, FIRST], 11, "six")
-    assert [citation.snippet for citation in context.citations] == [SAID[5]]

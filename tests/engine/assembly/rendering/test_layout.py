@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from builders import cited, hits_of, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, MemoryStore, assemble
 
 CHUNKS = {f"{name}{n}": words_of(name, n) for name in "ABC" for n in range(10)}
 
@@ -87,21 +87,6 @@ def test_offsets_order_chunks_without_an_index():
 )
 def test_what_has_a_label_of_its_own(rule: str, cite: str, labels: list[tuple[str, tuple[str, ...]]]):
     assert cited(assemble(hits_of(ids("A7 B2 A1 A2")), AssemblyConfig(cite=cite))) == labels  # type: ignore[arg-type]
-
-
-def test_a_document_cited_by_the_best_of_its_chunks():
-    context = assemble([Hit(CHUNKS["A7"], 0.9), Hit(CHUNKS["A1"], 0.95)], AssemblyConfig(cite="document"))
-    (citation,) = context.citations
-    assert (citation.best_chunk_id, citation.score) == ("A7", 0.9)
-
-
-@pytest.mark.parametrize("order", ["documents", "relevance"])
-@pytest.mark.parametrize("summary", ["", "On A."])
-def test_a_beginning_of_nothing_but_blanks_has_no_label(summary: str, order: str):
-    """The cut of a text is tried from its first character on."""
-    hit = Hit(Chunk("a", "A", " / ", metadata={"page_summary": summary}))
-    context = assemble([hit], AssemblyConfig(max_tokens=1, cite="chunk", order=order))  # type: ignore[arg-type]
-    assert context.text == "/"
 
 
 # Each is one token, with the blank before it: here the lower bound is the count.

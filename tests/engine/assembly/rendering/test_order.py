@@ -94,19 +94,6 @@ def test_neighbors_come_after_all_hits_by_relevance():
     assert standing(context) == ["B5", "A5", "B4", "B6", "A4", "A6"]
 
 
-def test_a_passage_is_as_relevant_as_a_chunk_that_it_contains():
-    whole = Chunk("A0", "A", "A sentence before. The hit itself. One after it.", 0, 0)
-    inside = Chunk("A1", "A", "The hit itself.", 1, 19)
-    far = Chunk("A7", "A", "Far away.", 7, 900)
-    context = assemble(hits_of([inside, far, whole]), AssemblyConfig(order="relevance", cite="passage"))
-    assert standing(context) == ["A0", "A7"]
-
-
-@pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
-def test_hits_passed_through_stand_in_their_order(cite: str):
-    assert read("B2 A8 D0 B1", order="reverse", enabled=False, cite=cite) == "B2 A8 D0 B1"
-
-
 @pytest.mark.parametrize("order", ["relevance", "edges", "interleaved", "document_order", "reverse", "stable"])
 def test_a_summary_stands_before_the_first_passage_that_is_read(order: str):
     chunks = [replace(each, metadata={"page_summary": f"On {each.document_id}."}) for each in ids("A8 B1 A2 B5 A5")]

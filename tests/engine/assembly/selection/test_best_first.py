@@ -77,17 +77,6 @@ def test_a_table_is_read_whole_below_its_header_and_introduction():
     assert len([citation for citation in context.citations if citation.document_id == "T"]) == 1
 
 
-def test_a_table_that_goes_on_in_another_chunk_is_read_whole_too():
-    rows = [f"| room {n} | ferritin measured on the morning of day {n} |" for n in range(9)]
-    rows += [f"| room {n} | visitors wait on the morning of day {n} |" for n in range(9, 30)]
-    texts = ["| room | what |\n|---|---|\n" + "\n".join(rows[:10]), "\n".join(rows[10:])]
-    table = [Chunk(f"T{at}", "T", text, index=at, metadata={"source": "T.pdf"}) for at, text in enumerate(texts)]
-    chunks = [*table[:1], *document("A", 8), *document("B", 8), *table[1:]]
-    context = assemble(hits_of(chunks), SETTINGS, query=QUERY, store=MemoryStore([]))
-    (block,) = [block.text for block in context.blocks if "| room 0 |" in block.text]
-    assert all(row in block for row in rows)
-
-
 def list_of(item: str, last: int) -> list[str]:
     return [item if n == 3 else f"- Chairs of kind {n} are in the room, for visitors who wait." for n in range(last)]
 
@@ -117,26 +106,6 @@ def test_a_long_list_is_divided():
     assert items[80] in context.text
 
 
-def test_a_published_order_is_unchanged():
-    context = long_context(replace(SETTINGS, order="documents"))
-    assert [citation.document_id for citation in context.citations] == ["A", "B"]
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        replace(SETTINGS, rank_by="rank"),
-    ],
-)
-def test_without_scores_of_the_query_documents_are_ordered_by_their_best_hit(config: AssemblyConfig):
-    assert long_context(config).text == long_context(replace(config, order="documents")).text
-
-
-def test_without_a_query_too():
-    hits = hits_of([*document("A", 8), *document("B", 8, answer_in=4)])
-    assert assemble(hits, SETTINGS).text == assemble(hits, replace(SETTINGS, order="documents")).text
-
-
 def test_a_short_context_has_a_label_for_each_document_the_best_one_first():
     hits = hits_of([*document("A", 2), *document("B", 2, answer_in=1)])
     context = assemble(hits, SETTINGS, query=QUERY)
@@ -148,27 +117,6 @@ def test_a_chunk_that_must_be_kept_whole_is_never_divided():
     assert len(standing(context)) == len(set(standing(context))) == 16
     assert "B4" in context.citations[0].chunk_ids
     assert context.citations[0].document_id == "B"
-
-
-def test_with_a_label_for_each_chunk_none_is_divided_and_the_best_one_comes_first():
-    context = long_context(replace(SETTINGS, cite="chunk"))
-    assert len(standing(context)) == len(set(standing(context))) == 16
-    assert context.citations[0].chunk_ids == ("B4",)
-
-
-def test_a_label_for_each_passage():
-    context = long_context(replace(SETTINGS, cite="passage"))
-    assert ANSWER in context.blocks[0].text
-    assert all(
-        len({piece.candidate.chunk.document_id for piece in passage.pieces}) == 1 for passage in context.passages
-    )
-    assert len(context.passages) == len(context.citations)
-
-
-def test_a_page_summary_is_shown_once_for_each_document():
-    context = long_context(page_summary="All about waiting.")
-    assert context.text.count("All about waiting.") == 2
-    assert "All about waiting." in context.blocks[0].text
 
 
 @pytest.mark.parametrize("cite", ["document", "passage", "chunk"])

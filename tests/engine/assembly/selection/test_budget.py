@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from builders import cited, count, decision, hits_of, numbered, standing, words_of
+from builders import cited, count, decision, hits_of, numbered, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from stopwatch import grows_less, takes_less
 from strategies import words
@@ -147,12 +147,6 @@ def test_where_a_sentence_ends(rule: str, text: str, cut: str):
     assert context.text.removesuffix(" [...]") == cut
 
 
-def test_a_cut_text_is_marked_where_there_is_room_for_a_header():
-    assert fitted([DESCRIBED], 24, window=0).text.endswith("long. [...]")
-    cut = fitted([DESCRIBED], 24, window=0).citations[0]
-    assert cut.chunk_ids == ("A0",)
-
-
 @pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base"])
 @pytest.mark.parametrize("limit", [*range(1, 40), 60, 100])
 def test_no_budget_is_ever_exceeded(encoding: str, limit: int):
@@ -170,10 +164,7 @@ def test_the_next_hit_stands_where_not_one_character_of_the_best_fits():
     assert decision(context, "a").outcome == "dropped"
 
 
-@pytest.mark.parametrize(
-    ("rule", "text"),
-    [("not one character fits", "\U0001f9ff"), ("white space alone", " \n\t ")],
-)
+@pytest.mark.parametrize(("rule", "text"), [("not one character fits", "\U0001f9ff"), ("white space alone", " \n\t ")])
 def test_an_empty_context_has_its_trace(rule: str, text: str):
     context = assemble(hits_of([Chunk("a", "A", text)]), AssemblyConfig(max_tokens=1))
     assert (context.text, context.token_count, context.citations) == ("", 0, ())
@@ -196,13 +187,6 @@ def test_special_tokens_count_in_an_empty_context_as_in_any(hits: list[str], set
             assert context.token_count == context.trace.token_count == with_specials(context.text) <= limit
 
 
-def test_where_the_special_tokens_are_over_the_budget_the_context_is_empty_and_the_trace_says_so():
-    context = assemble(hits_of([SMALL]), AssemblyConfig(max_tokens=1, encoding=with_specials))
-    assert (context.text, context.token_count) == ("", 2)
-    assert "budget: no text fits, the encoding counts 2 tokens of an empty one; max_tokens=1" in context.trace.notes
-    assert "no text fits" not in repr(assemble([], AssemblyConfig(max_tokens=2, encoding=with_specials)).trace.notes)
-
-
 def test_the_trace_gives_what_was_left_out():
     """Chunks, tokens, rate."""
     context = fitted([SMALL, LARGE, LITTLE, worded("C", 7, 10)], 27, window=0)
@@ -217,37 +201,6 @@ def test_the_trace_gives_what_was_left_out():
     assert (trace.token_count, trace.max_tokens) == (26, 27)
 
 
-def test_nothing_is_left_out_where_everything_fits():
-    trace = fitted([SMALL, LARGE], 100, window=0).trace
-    assert (trace.excluded, trace.excluded_tokens, trace.documents_dropped) == ((), 0, 0)
-
-
-def test_stripped_overlap_costs_nothing():
-    """The marginal cost of a chunk is what it adds, not what it holds."""
-    text = numbered("w", 60)
-    chunks = [Chunk("a", "A", text[:199], 0, 0), Chunk("b", "A", text[100:], 1, 100)]
-    context = fitted(chunks, 60 + HEADER_WORDS, window=0)
-    assert standing(context) == ["a", "b"]
-    assert words(text) == 60
-
-
-def test_headers_separators_and_summaries_are_paid_for():
-    """Counted on the rendered string."""
-    plain = replace(DESCRIBED, metadata={})
-    assert fitted([plain], 23, window=0).text.endswith(SENTENCES)
-    assert not fitted([plain], 22, window=0).text.startswith("[1] Source: unknown\n" + SENTENCES)
-
-
-def test_a_token_budget_gives_the_limit():
-    from ctxassembly import TokenBudget
-
-    budget = TokenBudget(window=100, system=10, query=10, conversation=10, generation=10, buffer=10)
-    config = AssemblyConfig(max_tokens=budget, window=0)
-    context = assemble(hits_of([words_of("A", 0), Chunk("b", "B", "word " * 60)]), config)
-    assert context.trace.max_tokens == 50
-    assert standing(context) == ["A0"]
-
-
 @pytest.mark.parametrize("granularity", ["passage", "chunk"])
 def test_a_text_that_a_counter_finds_free_stands_once(granularity: str):
     """A guess such as len(text) // 4 counts short texts as nothing."""
@@ -258,13 +211,6 @@ def test_a_text_that_a_counter_finds_free_stands_once(granularity: str):
     context = assemble(hits_of(chunks), config)
     assert context.text == "ab"
     assert cited(context) == [("1", ("a",))]
-
-
-def test_blanks_at_the_end_of_a_chunk_do_not_count_against_it():
-    chunk = Chunk("a", "A", "One word and many blanks." + " " * 5_000)
-    context = assemble(hits_of([chunk, words_of("B", 0)]), AssemblyConfig(max_tokens=35, window=0))
-    assert standing(context) == ["a"]
-    assert decision(context, "a").outcome == "kept"
 
 
 HOSTILE = {
@@ -322,14 +268,7 @@ NEXT = Chunk("L1", "L", f"Doors close at seven. {numbered('M.', 20)}.", index=1)
 
 def compressed(chunks: list[Chunk], limit: int, query: str = "visit doors", **options: Any) -> Context:
     config = AssemblyConfig(
-        **{
-            "max_tokens": limit,
-            "encoding": words,
-            "window": 0,
-            "rank_by": "rank",
-            "compress": "extractive",
-            **options,
-        }
+        **{"max_tokens": limit, "encoding": words, "window": 0, "rank_by": "rank", "compress": "extractive", **options}
     )
     context = assemble(hits_of(chunks), config, query=query)
     assert words(context.text) <= limit
@@ -373,19 +312,6 @@ BOTH = f"{VISIT}\nDoors close at seven. [...]"
 def test_compression_at_each_granularity(rule: str, granularity: str, limit: int, texts: list[str]):
     context = compressed([SMALL, EDGE, NEXT, LITTLE], limit, granularity=granularity)
     assert texts_of(context) == texts
-
-
-@pytest.mark.parametrize("granularity", ["passage", "chunk"])
-def test_of_the_best_document_the_best_chunk_is_compressed_before_a_lesser_one_stands(granularity: str):
-    far = Chunk("L5", "L", "Doors are wide.", index=5)
-    context = compressed([EDGE, far, LITTLE], 12, granularity=granularity)
-    assert texts_of(context)[0].startswith(VISIT)
-    assert decision(context, "L0").outcome == "compressed"
-
-
-def test_a_sentence_that_does_not_fit_does_not_keep_shorter_ones_out():
-    text = f"The visit is long, {numbered('L.', 30)}. A visit ends at ten."
-    assert texts_of(compressed([SMALL, Chunk("L0", "L", text)], 22))[1] == "A visit ends at ten."
 
 
 def test_no_higher_ranked_chunk_gives_way_to_a_lower_one():
@@ -441,19 +367,3 @@ def test_under_a_tiny_character_budget(rule: str, limit: int, text: str):
     plain = replace(DESCRIBED, metadata={"source": "gids.pdf", "page": 3})
     assert len(FULL + SENTENCES) == 127
     assert characters([plain], limit).text == text
-
-
-@pytest.mark.parametrize("options", [{}, {"cite": "chunk", "order": "relevance"}])
-def test_time_to_compress_is_linear_in_the_chunks(options: dict[str, Any]):
-    """Under one budget, 8 times the chunks take some 8 times the time; weighing each with each takes 64 times."""
-
-    def compressing(number: int) -> Callable[[], object]:
-        hits = hits_of(
-            Chunk(f"{n}", f"D{n % 9}", f"Chunk {n} says little. It tells of visit {n} in a few words. " * 3, n // 9 * 2)
-            for n in range(number)
-        )
-        config = AssemblyConfig(max_tokens=1_000, compress="extractive", window=0, **options)
-        return lambda: assemble(hits, config, query="which visit tells 7").trace.excluded
-
-    assert compressing(200)()
-    assert grows_less(compressing, 200, 1_600, 30)

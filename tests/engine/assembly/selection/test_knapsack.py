@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from builders import count, decision, hits_of, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, Supplement, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from stopwatch import grows_less
 from strategies import words
 
@@ -66,21 +66,6 @@ def test_each_piece_is_cited_and_flagged():
     assert decision(context, "A0").outcome == "cut"
     for source in context.provenance:
         assert context.text[slice(*source.span)] == leaflet(3, 20).text[slice(*source.chunk_span)]
-
-
-def test_sentences_that_follow_each_other_are_one_source():
-    (source,) = packed([leaflet(3, 4, 5)], 60).provenance
-    assert source.chunk_span[1] - source.chunk_span[0] > 2 * len(ANSWER)
-
-
-def test_while_everything_fits_all_of_it_stands():
-    context = packed([leaflet(3)], 1_000)
-    assert decision(context, "A0").outcome == "kept"
-
-
-def test_nothing_is_said_twice():
-    context = packed([leaflet(3, document_id="A"), leaflet(3, document_id="B")], 300)
-    assert context.text.count("8 days") == 1
 
 
 def test_what_two_chunks_share_belongs_to_the_first_and_stands_once():
@@ -146,12 +131,6 @@ def test_without_a_pool_or_a_query_the_window_is_all_that_is_fetched():
         store = MemoryStore(chunks)
         assemble(hits_of(chunks[4:5]), AssemblyConfig(**options), query=query, store=store)
         assert [ref.index for ref in store.requests[0]] == [3, 5, 4]
-
-
-def test_without_a_window_nothing_is_fetched_at_all():
-    store = MemoryStore([words_of("A", n) for n in range(9)])
-    assemble(hits_of([words_of("A", 4)]), AssemblyConfig(window=0), query=QUERY, store=store)
-    assert store.round_trips == 0
 
 
 @pytest.mark.parametrize(
@@ -222,18 +201,6 @@ def test_a_passage_is_worth_what_its_best_sentence_is():
     assert decision(context, "A0").reason == "below the minimum relevance"
 
 
-def test_auto_chooses_sentences_of_chunks_too_long_to_be_kept_whole():
-    chunks = [leaflet(3), leaflet(5, document_id="B")]
-    assert {each.outcome for each in packed(chunks, 500, granularity="auto").trace.decisions} >= {"cut"}
-
-
-def test_a_supplement_stands_beside_a_best_hit_that_stands_in_part():
-    config = AssemblyConfig(max_tokens=120, granularity="sentence")
-    context = assemble(hits_of([leaflet(3)]), config, query=QUERY, supplement=Supplement("A fact."))
-    assert "A fact." in context.text
-    assert "8 days" in context.text
-
-
 @pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base", words, len])
 @pytest.mark.parametrize("limit", [5, 17, 40, 90, 200])
 def test_the_budget_is_used_but_never_passed(encoding: Any, limit: int):
@@ -241,12 +208,6 @@ def test_the_budget_is_used_but_never_passed(encoding: Any, limit: int):
     assert context.text
     if limit >= 90 and encoding is not len:
         assert context.token_count >= limit * 0.8
-
-
-def test_a_limit_of_characters_holds_as_well():
-    context = packed([leaflet(3, 9, 20)], 8_000, max_characters=300)
-    assert 150 < len(context.text) <= 300
-    assert "8 days" in context.text
 
 
 def test_many_short_lines_take_time_in_proportion():
@@ -307,27 +268,3 @@ def test_where_the_words_of_the_query_tell_nothing_apart_no_rank_is_worth_too_li
     chunks = [leaflet(document_id=name) for name in "ABCDEFGHIJ"]
     context = packed(chunks, 8_000, "Xylophone?", granularity="chunk", dedup="none", min_relevance=0.5)
     assert len(set(standing(context))) == 10
-
-
-def test_a_document_below_the_minimum_is_not_dropped_for_the_budget():
-    chunks = [words_of("B", n) for n in range(9)]
-    stored = MemoryStore([*chunks, leaflet(3)])
-    config = AssemblyConfig(min_relevance=0.9)
-    context = assemble(hits_of([leaflet(3), chunks[4]]), config, query=QUERY, store=stored)
-    assert decision(context, "B4").reason == "below the minimum relevance"
-    assert decision(context, "B1").reason == "beyond the window"
-    assert context.trace.documents_dropped == 0
-
-
-def test_without_a_query_nothing_is_worth_too_little():
-    chunks = [leaflet(3), leaflet(document_id="B")]
-    assert standing(packed(chunks, 8_000, None, granularity="auto", min_relevance=1)) == ["A0", "B0"]
-
-
-def test_what_is_beyond_the_window_may_stand_if_it_is_worth_it():
-    chunks = [words_of("A", n) for n in range(9)]
-    chunks[7] = Chunk("A7", "A", ANSWER, index=7)
-    context = assemble(hits_of(chunks[4:5]), AssemblyConfig(min_relevance=0.75), query=QUERY, store=MemoryStore(chunks))
-    assert standing(context) == ["A7"]
-    assert decision(context, "A4").reason == "below the minimum relevance"
-    assert decision(context, "A1").reason == "beyond the window"

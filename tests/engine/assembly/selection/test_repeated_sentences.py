@@ -12,7 +12,7 @@ import pytest
 from builders import count, decision, hits_of, split, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from stopwatch import grows_less
-from test_scaling import WORDS, calls_of
+from test_scaling import WORDS
 
 SHARED = (
     "The archive is open to all who carry a reader's card. "
@@ -68,19 +68,6 @@ def test_borders_of_chunks_hide_nothing():
     assert {each.because_of for each in context.trace.decisions if each.reason == "repeated"} <= {"S0", "S1", "S2"}
 
 
-def test_what_a_border_left_of_a_sentence_goes_with_those_beside_it():
-    whole, part = own_and_shared("south"), chunk("part", SHARED[20:-20])
-    context = once([whole, part])
-    assert standing(context) == ["south0"]
-    assert decision(context, "part0").because_of == "south0"
-
-
-def test_white_space_makes_no_difference():
-    wrapped = SHARED.replace(" is ", "\n   is ").replace("floor and", "floor\nand")
-    context = once([own_and_shared("south"), own_and_shared("north", wrapped)])
-    assert "Cards" not in context.blocks[1].text
-
-
 @pytest.mark.parametrize(
     ("what", "shared"),
     [
@@ -110,14 +97,7 @@ def test_what_has_to_stand_whole_loses_nothing():
     assert decision(context, "west0").reason == "repeated"
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"dedup_sentences": False},
-        {"dedup": "none"},
-        {"enabled": False},
-    ],
-)
+@pytest.mark.parametrize("options", [{"dedup_sentences": False}, {"dedup": "none"}, {"enabled": False}])
 def test_where_duplicates_or_documents_stay_as_they_are_so_do_sentences(options: dict[str, Any]):
     assert once([own_and_shared("south"), own_and_shared("north")], **options).text.count(SHARED) == 2
 
@@ -156,12 +136,6 @@ def test_sources_quotes_and_a_saved_context_are_those_of_what_stands():
     assert "south0" in page
 
 
-def test_a_labeled_chunk_each_reads_the_same():
-    context = once([own_and_shared("south"), own_and_shared("north")], cite="chunk", order="edges")
-    assert context.text.count("Cards are issued") == 1
-    assert [each.best_chunk_id for each in context.citations] == ["south0", "north0"]
-
-
 @pytest.mark.parametrize("seed", range(25))
 def test_every_sentence_stands_once_and_none_is_lost(seed: int):
     """Documents of sections that several have, split anywhere."""
@@ -188,25 +162,6 @@ def test_every_sentence_stands_once_and_none_is_lost(seed: int):
     }
     assert all(context.text.count(each) >= 1 for each in retrieved)
     assert all(context.text.count(section) == 1 for section in sections if len(section) >= 100 and section in texts)
-
-
-def test_time_grows_with_the_text():
-    def hits(sentences: int) -> list[Chunk]:
-        draw = random.Random(sentences)
-        said = [f"{' '.join(draw.choices(WORDS, k=9)).capitalize()} {n}." for n in range(sentences // 4)]
-        return [
-            chunk(f"{n}", " ".join(f"{each} Of {n} alone {at}." for at, each in enumerate(said[n % 2 :: 2])))
-            for n in range(8)
-        ]
-
-    def calls(sentences: int) -> float:
-        chunks = hits(sentences)
-        config = AssemblyConfig(max_tokens=1_000_000)
-        return calls_of(lambda: assemble(hits_of(chunks), config)) / sentences
-
-    calls(500)
-    few, many = calls(2_000), calls(8_000)
-    assert many <= 1.5 * few
 
 
 def test_time_grows_with_those_that_wait_for_room():

@@ -19,16 +19,13 @@ from ctxassembly import (
     Chunk,
     ConfigError,
     Context,
-    Conversation,
     Hit,
     InputError,
-    Labels,
     MemoryIndex,
     StoreError,
     aassemble,
     assemble,
 )
-from ctxassembly.comparison import compare
 from ctxassembly.protocols import StageBegan, StageEnded
 
 PARTS = ("heart", "liver", "stomach", "knee", "ear")
@@ -121,13 +118,6 @@ def test_it_is_not_asked_where_no_query_chooses(config: AssemblyConfig, query: s
     assert not assemble([], config, query=query, scorer=scorer).text
 
 
-def test_a_worth_that_stops_is_asked_for_though_everything_fits():
-    config = AssemblyConfig(format="minimal", granularity="sentence", min_relevance=0.55)
-    hits = [Hit(Chunk("letter", "letter", "Before your examination you get a letter.")), Hit(Chunk("b", "b", ANSWER))]
-    assert ANSWER not in context(None, config, hits).text
-    assert ANSWER in context(Fluids(), config, hits).text
-
-
 def test_a_hits_own_vector_is_used_where_it_is_a_sentence():
     class Model:
         def __init__(self) -> None:
@@ -210,38 +200,9 @@ def test_the_trace_tells_what_was_asked_and_so_do_spans():
     assert "calls the scorer for sentences" in found.to_html()
 
 
-def test_a_failure_is_a_note_of_its_stage():
-    events: list[Any] = []
-    context(raising, on_stage=events.append)
-    (ended,) = [each for each in events if isinstance(each, StageEnded) and each.name == "score"]
-    assert ended.outputs["notes"] == ["scorer: no scores (ConnectionError: no route), chosen by words alone"]
-    assert ended.outputs["asked"] == 0
-
-
-def test_labels_of_a_conversation_are_not_held_while_it_is_asked():
-    labels = Labels()
-
-    def beside(query: str, sentences: list[str]) -> list[float]:
-        assert labels.reserve(1) == 1
-        labels.release(1, 2)
-        return Fluids()(query, sentences)
-
-    found = context(
-        beside, AssemblyConfig(max_tokens=24, granularity="sentence"), conversation=Conversation(labels=labels)
-    )
-    assert not found.trace.notes
-    assert found.citations[0].label == "1"
-
-
 def test_what_is_no_scorer_is_an_error_before_anything_is_asked():
     with pytest.raises(InputError, match="scorer must be a model with embed_query"):
         context("all-MiniLM-L6-v2")
-
-
-def test_comparisons_take_one():
-    with_it = compare(HITS, [CONFIG, AssemblyConfig(max_tokens=20)], query=QUERY, scorer=Fluids(), evidence=[ANSWER])
-    assert [row.evidence for row in with_it.rows] == [1.0, 1.0]
-    assert [row.evidence for row in compare(HITS, [CONFIG], query=QUERY, evidence=[ANSWER]).rows] == [0.0]
 
 
 async def test_an_answer_chain_takes_one():

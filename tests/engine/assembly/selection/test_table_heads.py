@@ -55,12 +55,6 @@ def test_a_chunk_that_begins_inside_a_table_comes_with_the_header(granularity: G
     assert decision(context, "T0").shortened
 
 
-def test_a_fetched_chunk_has_the_header_too():
-    chunks = table()
-    context = context_of(replace(SETTINGS, granularity="chunk"), 1, query="ward 12", chunks=chunks)
-    assert context.text.startswith(f"{HEAD}\n[...]\n{row(12)}")
-
-
 @pytest.mark.parametrize("max_tokens", range(120, 480, 9))
 @pytest.mark.parametrize("granularity", ["chunk", "passage"])
 def test_the_last_rows_make_room_for_the_header(max_tokens: int, granularity: Granularity):
@@ -86,11 +80,6 @@ def test_with_a_label_for_each_passage_or_chunk_the_header_has_one_if_there_is_r
     whole = context_of(replace(config, max_tokens=context.token_count - 1), 2, 0)
     assert [citation.chunk_ids for citation in whole.citations] == [("T2",)]
     assert decision(whole, "T2").outcome == "kept"
-
-
-def test_a_header_that_is_included_is_not_repeated():
-    context = context_of(replace(SETTINGS, granularity="chunk", max_tokens=2_000), 0, 2)
-    assert context.text.count(HEAD) == 1
 
 
 @pytest.mark.parametrize("change", [{"document_id": "U"}, {"text": rows(24, 36).replace(" | 0", " | 1 | 0")}])
