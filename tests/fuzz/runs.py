@@ -76,18 +76,11 @@ def _through_llamaindex(seed: int) -> int:
     nodes = [found for hit in given.hits if (found := _node(hit)) is not None]
     config = given.config
     postprocessor = ContextAssemblyPostprocessor(
-        config=config,
-        store=given.store,
-        embeddings=given.embeddings,
-        llm=given.llm,
-        supplement=given.supplement,
+        config=config, store=given.store, embeddings=given.embeddings, llm=given.llm, supplement=given.supplement
     )
     query = None if given.query is None else QueryBundle(given.query)
     plain = postprocessor.context(nodes, given.query)
-    _is_the_same(
-        "\n\n".join(each.node.get_content() for each in postprocessor.postprocess_nodes(nodes, query)),
-        plain,
-    )
+    _is_the_same("\n\n".join(each.node.get_content() for each in postprocessor.postprocess_nodes(nodes, query)), plain)
     made = loop.run_until_complete(postprocessor.apostprocess_nodes(nodes, query))
     _is_the_same("\n\n".join(each.node.get_content() for each in made), plain)
     if _is_bare(given) and len(nodes) == len(given.hits):

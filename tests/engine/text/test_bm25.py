@@ -18,9 +18,7 @@ def counts(words: Sequence[str], texts: Sequence[Sequence[str]]) -> Any:
 
 
 def bm25_of(
-    texts: Sequence[Sequence[str]],
-    factors: Mapping[str, float] | None = None,
-    within: Mapping[str, str] | None = None,
+    texts: Sequence[Sequence[str]], factors: Mapping[str, float] | None = None, within: Mapping[str, str] | None = None
 ) -> Bm25:
     words = sorted({word for text in texts for word in text})
     return Bm25(words, counts(words, texts), factors, within)
@@ -60,13 +58,3 @@ def test_factors_multiply_what_a_word_weighs_alone():
     bm25 = bm25_of(found, {"long": 0.5, "unknown": 0.5}, within)
     assert bm25.weights["stem"] == plain.weights["stem"]
     assert bm25.weights["long"] == plain.weights["long"] / 2 > 0
-
-
-def test_of_two_that_say_the_same_the_shorter_one_is_better():
-    short, long = scores(bm25_of(FOUND), (["rare"], 10), (["rare"], 40))
-    assert short > long
-
-
-def test_nothing_scores_nothing():
-    assert scores(bm25_of([])) == []
-    assert scores(bm25_of([[]]), ([], 0)) == [0]

@@ -39,7 +39,6 @@ def test_exact_duplicates_collapse_onto_the_better_ranked_one(rule: str, first: 
             Chunk("two", "B", f"{BEGINNING} and end like that."),
         ),
         ("another case of letters is another text", ONE, Chunk("two", "B", SAME.upper())),
-        ("other white space inside is another text", ONE, Chunk("two", "B", SAME.replace(" ", "  "))),
         (
             "same `content_hash`",
             replace(ONE, metadata={"content_hash": "h"}),

@@ -17,13 +17,10 @@ def fetched(store: MemoryStore) -> list[tuple[str, int | str | None]]:
     ("rule", "window", "hits", "asked"),
     [
         ("Hits 5, 8, 12 of document A fetch 4, 6, 7, 9, 11, 13", 1, [5, 8, 12], [4, 6, 7, 9, 11, 13, 5, 8, 12]),
-        ("neighbors at index +- window (0-3)", 2, [5], [3, 4, 6, 7, 5]),
         ("neighbors at index +- window (0-3)", 3, [5], [2, 3, 4, 6, 7, 8, 5]),
         ("neighbors at index +- window (default 1)", AssemblyConfig().window, [5], [4, 6, 5]),
         ("no negative index", 3, [1], [0, 2, 3, 4, 1]),
-        ("no negative index", 1, [0], [1, 0]),
         ("a hit stays a hit", 1, [5, 6], [4, 7, 5, 6]),
-        ("in any order of the hits", 1, [12, 5, 8], [4, 6, 7, 9, 11, 13, 12, 5, 8]),
     ],
 )
 def test_what_is_asked_for(rule: str, window: int, hits: list[int], asked: list[int]):
@@ -55,11 +52,9 @@ def test_one_batched_fetch_for_all_documents():
     [
         ("a neighbor's score is its best hit's x 0.5 per step", {5: 0.8}, "A4", 0.4),
         ("x 0.5 per step", {5: 0.8}, "A3", 0.2),
-        ("x 0.5 per step", {5: 0.8}, "A8", 0.1),
         ("its best hit's: 0.9 x 0.25 beats 0.3 x 0.5", {5: 0.3, 8: 0.9}, "A6", 0.225),
         ("a hit stays a hit with its own score", {5: 0.8, 6: 0.1}, "A6", 0.1),
         ("decay never raises a score (half of a negative score does not outrank its hit)", {5: -0.8}, "A4", -0.8),
-        ("decay never raises a score", {5: 0.0}, "A4", 0.0),
         ("no scores: a neighbor has none either", {5: None}, "A4", None),
         ("a scored hit counts where another has no score", {5: None, 7: 0.8}, "A6", 0.4),
     ],
@@ -105,16 +100,12 @@ def linked(n: int, links: str, document_id: str = "L") -> list[Chunk]:
     ("rule", "links", "hit", "window", "stands", "calls"),
     [
         ("one call a step", "pn", [4], 1, [3, 4, 5], 1),
-        ("one call a step", "pn", [4], 2, [2, 3, 4, 5, 6], 2),
         ("one call a step", "pn", [4], 3, [1, 2, 3, 4, 5, 6, 7], 3),
         ("one call a step for all hits together", "pn", [1, 8], 2, [0, 1, 2, 3, 6, 7, 8, 9], 2),
-        ("documents end", "pn", [0], 2, [0, 1, 2], 2),
         ("documents end", "pn", [9], 2, [7, 8, 9], 2),
-        ("one-sided links work: PREVIOUS alone", "p", [4], 1, [3, 4, 5], 2),
         ("one-sided links work: PREVIOUS alone", "p", [4], 2, [2, 3, 4, 5, 6], 2),
         ("one-sided links work: the first of a PREVIOUS chain has no link at all", "p", [0], 1, [0, 1], 1),
         ("one-sided links work: the last of a PREVIOUS chain", "p", [9], 1, [8, 9], 2),
-        ("one-sided links work: NEXT alone", "n", [4], 1, [3, 4, 5], 2),
         ("one-sided links work: NEXT alone", "n", [4], 2, [2, 3, 4, 5, 6], 2),
         ("one-sided links work: the last of a NEXT chain has no link at all", "n", [9], 1, [8, 9], 1),
         ("one-sided links work: the first of a NEXT chain", "n", [0], 1, [0, 1], 2),

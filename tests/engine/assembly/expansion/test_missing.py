@@ -56,22 +56,14 @@ LINKED = Chunk("l", "D", "Linked.", next_id="m")
     [
         ([UNPLACED], Answering(), "1 of 1 retrieved chunk has no chunk_"),
         ([UNPLACED], Answering(UNPLACED, BESIDE), "1 of 1 retrieved chunk"),
-        ([UNPLACED, BESIDE, PLACED], None, "2 of 3 retrieved chunks have no chunk_index"),
-        ([UNPLACED, BESIDE], Answering(OSError("down")), "2 of 2 retrieved chunks"),
         ([Chunk("a", "D", "Text.", start=900)], Answering(), "1 of 1 retrieved chunk"),
         ([PLACED], Answering(), "The store has no chunk next to the retrieved ones, but chunk 4 of document "),
-        ([PLACED], Answering(Chunk("D#3", "E", "Wrong.", index=3)), "The store has no chunk"),
         (
             [Chunk("x", "D", "One.", index=1), Chunk("y", "D", "Zero.", index=0)],
             Answering(),
             "The store has no chunk next to the retrieved ones, but chunks 1 and 0 of document 'D' were retrieved,",
         ),
         ([LINKED], Answering(), "The store has no chunk next to the retrieved ones, but chunk 'l' is linked to"),
-        (
-            [Chunk("a", "D", "Text.", start=900)],
-            Answering(finds_offsets=True),
-            "The store has no chunk next to the retrieved ones, but chunk 'a' begins at character 900",
-        ),
         ([PLACED], Answering(OSError("down")), "The store failed (OSError: down). The text "),
         ([PLACED], Answering(NotImplementedError("no get")), "The store can't find adjacent chunks (NotImplementedErr"),
     ],
@@ -91,27 +83,12 @@ def test_hits_of_one_document_with_and_without_an_index_come_of_two_retrievers()
     ("hits", "store"),
     [
         ([UNPLACED], None),
-        ([UNPLACED, Chunk("E#0", "E", "Zero.", index=0)], None),
-        ([Chunk("a", "a", "One."), Chunk("b", "b", "Two.")], None),
         ([UNPLACED], Answering(UNPLACED)),  # all that its document has
-        (
-            [Chunk("a", "D", "Text.", start=0)],
-            MemoryStore([Chunk("a", "D", "Text.", start=0), Chunk("b", "D", "More.", start=9)]),
-        ),
         ([Chunk("D#0", "D", "Text.", index=0)], Answering()),  # it may be all
         ([FIRST, Chunk("D#1", "D", "One.", index=1)], Answering(FIRST, Chunk("D#1", "D", "One.", index=1))),
-        (
-            [PLACED, Chunk("E#3", "E", "Three.", index=3)],
-            MemoryStore([Chunk(f"E#{at}", "E", text, index=at) for at, text in ((2, "Two."), (3, "Three."))]),
-        ),
         ([], Answering()),
-        (
-            [Chunk("a", "D", "Text.", start=900)],
-            MemoryStore([Chunk("a", "D", "Text.", start=900), Chunk("b", "D", "On.", start=950)]),
-        ),
         ([Chunk("a", "D", "Text.", start=0)], Answering(finds_offsets=True)),  # it may be all
         ([FACTS], Answering()),
-        ([PLACED, FACTS], MemoryStore([Chunk("D#3", "D", "Text three.", index=3), PLACED])),
         ([Chunk("a", "D", "Text.", metadata={"no_neighbors": True})], Answering()),
         # What stands before D#1 is a copy of E#0: no store is asked for it.
         ([Chunk("E#0", "E", "Same.", 0), Chunk("D#1", "D", "Text.", 1), Chunk("D#0", "D", "Same.", 0)], Answering()),

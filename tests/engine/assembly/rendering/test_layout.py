@@ -31,12 +31,9 @@ def test_before_a5_b2_a6_c1_after_a5_a6_b2_c1():
         ("by document, by index", "A6 A2 A9", [0.9, 0.8, 0.7], "A2 A6 A9"),
         ("by their best hit: a late second hit lifts nothing", "B2 A5 C1 A6", [0.9, 0.8, 0.7, 0.6], "B2 A5 A6 C1"),
         ("a reranker's order stands even if old scores disagree", "C1 B2 A5", [0.1, 0.5, 0.9], "C1 B2 A5"),
-        ("a reranker's order stands even if old scores are missing", "C1 B2 A5", [None, None, None], "C1 B2 A5"),
         ("... or missing here and there", "C1 B2 A5", [None, 0.9, None], "C1 B2 A5"),
-        ("mixed score scales", "C1 B2 A5", [0.3, 87.0, -4.0], "C1 B2 A5"),
         ("odd scores", "C1 B2 A5", [float("nan"), float("inf"), -1.0], "C1 B2 A5"),
         ("ties are stable", "C1 A5 B2", [0.5, 0.5, 0.5], "C1 A5 B2"),
-        ("ties are stable", "B2 C1 A5", [0.5, 0.5, 0.5], "B2 C1 A5"),
     ],
 )
 def test_the_order_handed_in_decides(rule: str, hits: str, scores: list[float | None], order: str):

@@ -118,7 +118,6 @@ def paged(document_id: str, n: int, **metadata: Any) -> Chunk:
             "C0 B0 A0",
         ),
         ("numbers before other pages", [paged("A", 0, page="iv"), paged("B", 0, page=9)], "B0 A0"),
-        ("by index", [paged("A", 5, source="a", page=1), paged("A", 2, source="a", page=1)], "A2 A5"),
         (
             "inside a document its own order is surer than page labels",
             [paged("A", 3, page=1), paged("A", 0, page="iv"), paged("A", 7)],

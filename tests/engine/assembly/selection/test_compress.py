@@ -15,8 +15,6 @@ from strategies import words
 QUERY = "How long does it take?"
 TEXT = "Parking costs three euro. The visit takes thirty minutes. Bring “your” card.\n- Doors close at ten.\nNo dogs."
 VISIT, CARD, DOORS = (26, 58), (58, 77), (77, 99)
-DESK = "Emma Bakker sits at the front desk of the library until noon"
-ROOMS = "dogs are not allowed in any of the reading rooms"
 LLM = AssemblyConfig(compress="llm", rank_by="rank")
 
 
@@ -51,28 +49,16 @@ def chosen(text: str, answer: str, query: str = QUERY) -> tuple[list[str], Conte
 @pytest.mark.parametrize(
     ("rule", "answer", "kept"),
     [
-        ("accepted verbatim", "The visit takes thirty minutes.", (VISIT,)),
         ("several, each on a line", "The visit takes thirty minutes.\nDoors close at ten.", (VISIT, DOORS)),
         ("what touches is one slice", "The visit takes thirty minutes. Bring “your” card.", ((26, 77),)),
         ("in the order of the source", "Doors close at ten.\nThe visit takes thirty minutes.", (VISIT, DOORS)),
-        ("one twice is one", "Doors close at ten. Doors close at ten.", (DOORS,)),
         ("with bullets", "- The visit takes thirty minutes.\n* Doors close at ten.", (VISIT, DOORS)),
-        ("with numbers", "1. The visit takes thirty minutes.\n2) Doors close at ten.", (VISIT, DOORS)),
         ("in quotation marks", '"The visit takes thirty minutes."', (VISIT,)),
-        ("in bold", "**The visit takes thirty minutes.**", (VISIT,)),
         ("in a fence", "```\nThe visit takes thirty minutes.\n```", (VISIT,)),
         ("with another kind of quotation marks inside", 'Bring "your" card.', (CARD,)),
         ("in capitals", "THE VISIT TAKES THIRTY MINUTES.", (VISIT,)),
-        ("with other white space", "\n The  visit takes\tthirty\nminutes. \n", (VISIT,)),
-        ("without its stop", "The visit takes thirty minutes", (VISIT,)),
         ("with dots where something is left out", "The visit takes thirty minutes ... [...]\n[...]", (VISIT,)),
         ("a part keeps its whole sentence", "takes thirty minutes", (VISIT,)),
-        ("a part of two keeps both", "thirty minutes. Bring", ((26, 77),)),
-        (
-            "each on a line of its own, without its stop",
-            "The visit takes thirty minutes\nDoors close at ten",
-            (VISIT, DOORS),
-        ),
         ("a part across the end of a line keeps both", "card. - Doors close", ((58, 99),)),
     ],
 )
@@ -89,17 +75,11 @@ def test_an_answer_that_stands_in_the_source_is_accepted(rule: str, answer: str,
         ("rewritten", "The visit lasts thirty minutes."),
         ("one of two rewritten", "The visit takes thirty minutes.\nThe doors are closed at ten."),
         ("a negation put in", "The visit takes no thirty minutes."),
-        ("a number changed", "The visit takes 30 minutes."),
         ("a part of a word", "he visit takes thirty minutes."),
-        ("a part of a word", "The visit takes thirty min"),
         ("explained", "Here is what helps:\nThe visit takes thirty minutes."),
-        ("from the question", QUERY),
         ("words in another order", "Thirty minutes takes the visit."),
-        ("what stands apart drawn together", "Parking costs thirty minutes."),
         ("irrelevant and yet not", "IRRELEVANT. The visit takes thirty minutes."),
-        ("a line of it rewritten", f"{TEXT}\nThe doors are closed at ten."),
         ("nothing", ""),
-        ("blanks and stops", " \n...\n"),
     ],
 )
 def test_an_answer_that_does_not_is_refused_and_a_note_says_so(rule: str, answer: str):
@@ -112,18 +92,10 @@ def test_an_answer_that_does_not_is_refused_and_a_note_says_so(rule: str, answer
     ("rule", "text", "answer", "kept"),
     [
         ("whole sentences", "第一句。第二句！第三句。", "第二句！", ((4, 8),)),
-        ("without their stop", "第一句。第二句！第三句。", "第三句", ((8, 12),)),
         ("a part: no blank ends a word", "第一句。我们今天下雨。第三句。", "今天下雨", ((4, 11),)),
         ("one over two lines", "It goes over\ntwo lines. End.", "It goes over two lines.", ((0, 24),)),
-        ("a part over two lines", "It goes over\ntwo lines. End.", "over two", ((0, 24),)),
         ("a part of a row", "| a | 5 mg. |\n| b | 6 mg. |", "b | 6 mg", ((14, 27),)),
         ("the same letters inside a word are no match", "Cart. Art.", "art", ((6, 10),)),
-        (
-            "lines without stops, not all of them",
-            f"{DESK}\n12 to 5 it is closed\n{ROOMS}",
-            f"{DESK}\n{ROOMS}",
-            ((0, len(DESK) + 1), (len(DESK) + 22, len(DESK) + 22 + len(ROOMS))),
-        ),
         ("with its number", "1. Mail it. 2. Wait.", "2. Wait.", ((12, 20),)),
         ("the one after what was copied before it", "Wait. Mail it. Wait. Come.", "Mail it. Wait.", ((6, 21),)),
     ],
