@@ -25,15 +25,6 @@ def test_a_chunk_is_the_slice_of_its_document_that_its_offset_says(chunks: list[
         assert text[start : start + len(chunk.page_content)] == chunk.page_content
 
 
-def test_ids_follow_from_document_and_place(chunks: list[Document]) -> None:
-    assert len({chunk.id for chunk in chunks}) == len(chunks)
-    assert all(chunk.id == "{document_id}#{chunk_index}".format_map(chunk.metadata) for chunk in chunks)
-    places: dict[str, list[int]] = {}
-    for chunk in chunks:
-        places.setdefault(chunk.metadata["document_id"], []).append(chunk.metadata["chunk_index"])
-    assert all(indexes == list(range(len(indexes))) for indexes in places.values())
-
-
 def test_chunks_are_no_longer_and_overlap_no_more_than_asked(chunks: list[Document]) -> None:
     assert max(tokens(chunk.page_content) for chunk in chunks) <= CHUNK_TOKENS
     overlaps = []

@@ -1,20 +1,12 @@
 from __future__ import annotations
 
-import psycopg
 import pytest
 from langchain_core.documents import Document
 from rich.console import Console
 from sqlalchemy import URL, make_url
 
-from demo import store
 from demo.embedding import SentenceEncoder
 from demo.store import DatabaseError, as_psycopg, vector_store
-
-
-def rows(url: URL, statement: str) -> list[tuple[object, ...]]:
-    with psycopg.connect(url.set(drivername="postgresql").render_as_string(hide_password=False)) as connection:
-        cursor = connection.execute(statement)
-        return cursor.fetchall() if cursor.description else []
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg", "postgresql+asyncpg"])
@@ -58,26 +50,5 @@ def test_a_filled_store_is_used_again(
         raise AssertionError("the chunks are there already")
 
     monkeypatch.setattr(SentenceEncoder, "embed_documents", embeds)
-    with vector_store(url, chunks, console) as filled:
-        assert len(filled.get_by_ids([str(chunk.id) for chunk in chunks])) == len(chunks)
-
-
-def test_an_interrupted_run_is_made_up_for(
-    url: URL, chunks: list[Document], console: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encode, batches = SentenceEncoder.embed_documents, []
-
-    def encode_two_batches(self: SentenceEncoder, texts: list[str]) -> list[list[float]]:
-        if len(batches) == 2:
-            raise KeyboardInterrupt
-        batches.append(texts)
-        return encode(self, texts)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store, "BATCH", 1)
-        patch.setattr(SentenceEncoder, "embed_documents", encode_two_batches)
-        with pytest.raises(KeyboardInterrupt), vector_store(url, chunks, console):
-            pass
-    assert rows(url, "SELECT count(*) FROM ctxassembly_demo.chunks") == [(2,)]
     with vector_store(url, chunks, console) as filled:
         assert len(filled.get_by_ids([str(chunk.id) for chunk in chunks])) == len(chunks)

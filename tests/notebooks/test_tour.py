@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
 from tour.model import QuotingChatModel, QuotingLLM
-from tour.questions import LEAST_CHARS, Question, without_headings
-from tour.repeats import repeated
+from tour.questions import Question
 
 ONE = "The lark sings at dawn, high above the open fields."
 TWO = "The owl sings at night, deep in the silent woods."
-
-
-def test_repeated_counts_what_an_earlier_text_has() -> None:
-    assert repeated([ONE, f"  {ONE}\n{TWO}"]) == len(ONE) / (2 * len(ONE) + len(TWO))
 
 
 def test_the_model_quotes_what_it_was_given_with_the_right_labels() -> None:
@@ -33,13 +28,3 @@ def test_recall_is_the_share_of_the_evidence_that_stands_there() -> None:
     assert question.recall(f"[1]\n{ONE}\n{TWO}") == 1.0
     assert 0.4 < question.recall(f"[1]\n{TWO[:-1]}\n{ONE}") < 0.6
     assert question.recall("") == 0.0
-
-
-def test_headings_are_questions_and_leave_the_text() -> None:
-    long, short = "A lark sings. " * LEAST_CHARS, "See below."
-    text = f"Birds\n*****\n\n{long}\n\nMore.\n\nOwls\n====\n\n{short}\n\nLarks\n====\n\n{long}\n"
-    bare, asked = without_headings("birds", text)
-    assert asked == [("Birds", long.rstrip()), ("Birds: Larks", long.rstrip())]
-    assert "Owls" not in bare
-    assert "====" not in bare
-    assert bare.count(long) == 2

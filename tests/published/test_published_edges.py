@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, ConfigError, Hit, assemble
+from ctxassembly import Chunk, ConfigError, Hit, assemble
 from ctxassembly.published import FiveStage, Pipeline
 
 SHORT, LONG = "Visits end at eight.", "dog " * 120
@@ -43,17 +41,3 @@ def test_a_prompt_without_room_is_noted_and_an_answer_without_room_is_an_error()
     assert any("leave no room" in note for note in context.trace.notes)
     with pytest.raises(ConfigError, match=r"max_output must be .*below 8128, in the window of mistral"):
         Pipeline(max_output=8_128)
-
-
-@pytest.mark.parametrize(
-    ("given", "instead"),
-    [
-        ({"relevance_floor": 0.5}, r"Bookend\(relevance_floor=\.\.\.\)"),
-        ({"min_chunk_tokens": 5}, r"Pipeline\(min_chunk_tokens=\.\.\.\)"),
-        ({"supplement_similarity": 0.5}, r"FiveStage\(supplement_similarity=\.\.\.\)"),
-        ({"granularity": "document"}, r"config=FiveStage\(\)"),
-    ],
-)
-def test_a_setting_that_only_a_published_system_has_names_it(given: dict[str, Any], instead: str):
-    with pytest.raises(ConfigError, match=instead):
-        AssemblyConfig(**given)

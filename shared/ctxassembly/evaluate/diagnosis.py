@@ -62,8 +62,11 @@ class Diagnosis:
     """In words, without any text of a chunk."""
     remedies: Mapping[str, bool] = field(default_factory=dict, hash=False)
     """The settings that were tried, and whether the context then has the evidence."""
-    advice: str | None = None
-    """What can't be tried here: a change of the documents or of the filter."""
+
+    @property
+    def advice(self) -> str | None:
+        """What would help and can't be tried here: a change of the documents or of the filter."""
+        return ADVICE.get(self.layer) if self.layer else None
 
     @property
     def description(self) -> str:
@@ -286,7 +289,7 @@ class _Examination:
         can_try = self.index is not None or loss.layer != "not found"
         tried = _settings_to_try(loss.layer, self.current, can_embed="embed" in self.options) if can_try else ()
         remedies = {one.name: is_read(evidence, self.run(one).context) for one in tried}
-        return Diagnosis(self.question, evidence, *loss, remedies, ADVICE.get(loss.layer))
+        return Diagnosis(self.question, evidence, *loss, remedies)
 
     def run(self, settings: _Settings) -> _Run:
         """Return the run under `settings`. Each search is made once."""
@@ -326,9 +329,6 @@ class _Examination:
             loss = self._loss_in_search(expect)
             if loss.layer != "not in the corpus":
                 return loss
-        if evidence.start is not None and known and all(chunk.start is None for chunk in known):
-            reason = f"the chunks of {evidence.document_id} have no offsets: mark quotations instead"
-            return Loss("not in the corpus", None, reason)
         return Loss("not in the corpus", None, "no chunk has it, whole or in parts")
 
     def _find_chunks(self, evidence: Evidence) -> list[Chunk]:
@@ -398,7 +398,6 @@ def _settings_to_try(layer: Layer, current: _Settings, *, can_embed: bool) -> It
         "split apart": [wider],
         "not found": search,
         "not fused": [{"min_similarity": None}],
-        "reranked away": [wider],
         "ranked out": search,
         "refused": [{"min_evidence": None}],
     }

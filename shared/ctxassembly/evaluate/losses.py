@@ -24,7 +24,6 @@ Layer = Literal[
     "filtered",
     "not found",
     "not fused",
-    "reranked away",
     "ranked out",
     "refused",
     "deduplicated",
@@ -38,8 +37,8 @@ Layer = Literal[
 - "filtered": the caller's filter excludes its chunk
 - "not found": no channel has its chunk among the best 1,000; or a retriever of another make didn't return it
 - "not fused": its similarity is below `min_similarity`
-- "reranked away": the reranker moved its chunk below the limit
-- "ranked out": its chunk was found and has a place below `candidates` or `limit`, or made room for another chunk
+- "ranked out": its chunk was found, and a reranker or its score put it below `candidates` or `limit`; or it made room
+  for another chunk
 - "refused": no chunk reached `min_evidence`
 - "deduplicated": its chunk or sentences were dropped as a duplicate of others
 - "not relevant enough": there was room for it, and its relevance is below the minimum
@@ -80,7 +79,6 @@ _RETRIEVAL_LAYERS: dict[str | None, Layer] = {
     "filter": "filtered",
     "search": "not found",
     "fuse": "not fused",
-    "rerank": "reranked away",
     "evidence": "refused",
 }
 """The layers of the steps of retrieval. At all other steps a chunk is ranked out."""
@@ -109,21 +107,9 @@ def share_read(evidence: Evidence, context: Context, corpus: Corpus) -> float:
 
 def loss_in_retrieval(explanation: Explanation) -> Loss:
     """Return the loss of a chunk that isn't a hit."""
-    layer = _RETRIEVAL_LAYERS.get(explanation.lost_at, "ranked out")
-    if explanation.channel_ranks:
-        layer = "ranked out"
-    if explanation.lost_at == "limit" and _was_reranked_away(explanation):
-        layer = "reranked away"
+    is_ranked = bool(explanation.channel_ranks)
+    layer = "ranked out" if is_ranked else _RETRIEVAL_LAYERS.get(explanation.lost_at, "ranked out")
     return Loss(layer, explanation.chunk_id, explanation.reason)
-
-
-def _was_reranked_away(explanation: Explanation) -> bool:
-    """Return True if the chunk was within the limit before the reranker, and below it afterwards."""
-    steps, ranks, kept = list(explanation.ranks), explanation.ranks, explanation.sizes["limit"]
-    if "rerank" not in steps:
-        return False
-    before, after = ranks[steps[steps.index("rerank") - 1]], ranks["rerank"]
-    return before is not None and before < kept and after is not None and after >= kept
 
 
 def loss_in_assembly(chunk: Chunk, context: Context) -> Loss:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from chain_parts import Scripted, chain
@@ -102,18 +100,3 @@ def test_shares_divide_what_the_prompt_as_sent_leaves(window: int, shares: tuple
         assert answer.context.token_count > 100
     if len(shares) == 2 and window >= 1_000:
         assert history >= 150
-
-
-def test_the_last_share_gives_way_first_and_the_trace_says_so():
-    budget = TokenBudget(window=1_000, system=0, query=0, conversation=0, generation=100, buffer=64)
-    given = {}
-    for first, last in ((DOCUMENTS, CONVERSATION), (CONVERSATION, DOCUMENTS)):
-        answer, model = asked(replace(budget, shares=(first, last)), HISTORY)
-        history = sum(count(message["content"]) for message in model.prompts("answer")[0].messages[1:-1])
-        given[first.name] = (answer.context.trace.max_tokens, history, answer.context.trace.notes[0])
-    limit, said, note = given["documents"]
-    assert (limit, said) == (553, 154)
-    assert note == "budget: documents gave way, 553 of 900 tokens; conversation gave way, 170 of 462 tokens"
-    limit, said, note = given["conversation"]
-    assert (limit, said) == (261, 462)
-    assert note == "budget: documents gave way, 261 of 900 tokens"

@@ -117,16 +117,6 @@ def test_if_everything_was_sent_one_line_says_where():
     assert Context.from_dict(context.to_dict()) == context
 
 
-def test_repeat_always_sends_everything_and_keeps_the_labels():
-    config = replace(WHOLE, repeat="always")
-    first = assemble([Hit(OTHER), *hits(0)], config, conversation=Conversation())
-    second = assemble([*hits(0, 1), Hit(OTHER)], config, conversation=Conversation().after(first))
-    assert [(one.label, one.chunk_ids) for one in second.citations] == [
-        ("2", ("gastro#0", "gastro#1")),
-        ("1", ("parking#0",)),
-    ]
-
-
 def test_sentences_that_were_not_chosen_can_come_later():
     chunk = Chunk("a#0", "a", " ".join(TEXTS), 0, metadata={"source": "a.txt"})
     config = AssemblyConfig(window=0, granularity="sentence", max_tokens=30)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -13,21 +12,11 @@ import pytest
 from hypothesis import given, settings
 
 from builders import words_of
-from ctxassembly import AssemblyConfig, Conversation, Hit, Labels, MemoryStore, aassemble, assemble
+from ctxassembly import AssemblyConfig, Conversation, Hit, Labels, MemoryStore, assemble
 from ctxassembly.errors import ConfigError
 from strategies import Retrieval, arguments, retrievals
 
 HITS = [Hit(words_of(name, 0, metadata={"source": f"{name}.pdf"})) for name in "ABCDEFGHIJKL"]
-
-
-@pytest.mark.parametrize("form", ["numbered", "source", "xml"])
-def test_the_first_label_is_the_one_that_is_set(form: str):
-    context = assemble(HITS[:3], AssemblyConfig(first_label=7, format=form))
-    assert [each.label for each in context.citations] == ["7", "8", "9"]
-    for block, label in zip(context.blocks, "789", strict=True):
-        assert label in block.text.partition("\n")[0]
-    assert [each.label for each in context.resolve("So [8], not [1].").citations] == ["8"]
-    assert context.resolve("So [8], not [1].").unknown == ("1",)
 
 
 def test_contexts_of_a_conversation_have_labels_of_their_own():
@@ -73,23 +62,6 @@ def test_labels_are_different_in_threads(cite: str, enabled: bool):
         )
     given = [each.label for context in found for each in context.citations]
     assert len(set(given)) == len(given) > 4
-
-
-async def test_labels_are_different_on_the_event_loop():
-    labels = Labels()
-    conversation = Conversation(labels=labels)
-    hits = [Hit(words_of("A", n)) for n in range(0, 9, 3)]
-    config = AssemblyConfig(compress="llm", max_tokens=30, cite="chunk", granularity="chunk")
-
-    async def llm(prompt: str) -> str:
-        await asyncio.sleep(0.01)
-        return "IRRELEVANT"
-
-    found = await asyncio.gather(
-        *(aassemble(hits, config, conversation=conversation, llm=llm, query="ends") for _ in range(3))
-    )
-    given = [each.label for context in found for each in context.citations]
-    assert len(set(given)) == len(given) >= 3
 
 
 @given(retrievals())

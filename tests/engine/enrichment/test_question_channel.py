@@ -101,12 +101,3 @@ def test_questions_that_a_model_noted_are_embedded_as_they_are_stored():
     assert [(one.id, one.text) for one in question_chunks(index)] == [
         (f"lab#0?{number}", text) for number, text in enumerate(ASKED["lab#0"])
     ]
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [("One?\nTwo?", ["One?", "Two?"]), (["One?", "", 3, "One?"], ["One?"]), (None, []), (7, [])],
-)
-def test_questions_in_metadata_may_be_lines_or_a_list(value: Any, expected: list[str]):
-    chunk = Chunk("a", "A", "Text.", metadata={"questions": value})
-    assert [one.text for one in question_chunks([chunk])] == expected

@@ -133,9 +133,8 @@ def test_reranked_away():
 
     config = RetrievalConfig(limit=1, rescue="off")
     row = examine(Evidence(quotation="in the morning"), retrieval=config, rerankers=[backwards])
-    assert (row.layer, row.chunk_id) == ("reranked away", "lab#0")
+    assert (row.layer, row.chunk_id) == ("ranked out", "lab#0")
     assert row.reason == "place 3 after rerank, where 1 are kept"
-    assert kept(row) == {"limit=2": False}
 
 
 def test_refused():

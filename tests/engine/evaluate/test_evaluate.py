@@ -10,7 +10,7 @@ import pytest
 
 from ctxassembly import AnswerChain, AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.evaluate import Piece, SystemResult, assembled, evaluate
+from ctxassembly.evaluate import SystemResult, assembled, evaluate
 
 LEAFLET = "Wear loose clothes. Drink water until two hours before. Eat nothing for six hours. Then rest at home."
 DRINK, EAT = "Drink water until two hours before.", "Eat nothing for six hours."
@@ -139,14 +139,6 @@ def test_an_error_is_shown_and_the_other_systems_go_on():
     assert "odd: 1 error: drink: InputError: a system must return a text" in text
     assert report.estimate("ours", "recall").mean == 1
     assert "TimeoutError" in report.to_html()
-
-
-def test_a_result_has_its_pieces_in_its_text():
-    with_pieces = SystemResult(f"# Leaflet\n{DRINK}", (Piece(DRINK, "leaflet", 20),))
-    assert measured(returning(with_pieces), marked(**SPAN))["recall"] == 1
-    report = evaluate([QUESTION], {"odd": returning(SystemResult("", (Piece(DRINK),)))}, progress=False)
-    assert report.errors[0].error is not None
-    assert "isn't in its text" in report.errors[0].error
 
 
 ASKED = [{"question": f"Question {number}?", "quotation": DRINK} for number in range(6)]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, InputError, MemoryIndex, RetrievalConfig, StoreError, explain
+from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, explain
 from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
 
 TEXTS = [
@@ -77,16 +77,3 @@ def test_what_made_room_for_others():
     )
     rescued = ask("lab#0", "ferritine en vitamine", limit=1, rescue="first", keyword_weight=0.0)
     assert (rescued.lost_at, rescued.reason) == ("rescue", "it made room for rescue")
-
-
-def test_an_empty_query_and_wrong_input():
-    assert ask("lab#0", "  ").lost_at == "index"
-    for expect in ("", " ", None):
-        with pytest.raises(InputError, match="expect must be an id or a part of a text"):
-            ask(expect)  # type: ignore[arg-type]
-
-    def broken(_: str) -> Any:
-        raise OSError("gone")
-
-    with pytest.raises(StoreError):
-        ask("lab#0", strategy="vector", given={"embed": broken})
