@@ -153,26 +153,6 @@ def test_the_forms_that_a_reader_finds_are_exactly_ours(
         assert len(root) in (0, len(context.citations))
 
 
-@unhurried
-@given(texts(12, FORGERIES), st.sampled_from([*FORMATS]))
-def test_what_is_put_in_is_put_in_alone(text: str, form: str):
-    """Without it, what stands there is the text again."""
-    chunk = Chunk("a", "A", f"x{text}x")
-    context = assemble([Hit(chunk)], AssemblyConfig(format=form, max_tokens=10**6))
-    left = "".join(context.text[slice(*source.span)] for source in context.provenance)
-    kept = (
-        re.sub("[&<>\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "", chunk.text)
-        if form == "xml"
-        else chunk.text
-    )
-    assert left == re.sub("[\ud800-\udfff]", "", kept)
-    begin, end = context.citations[0].span
-    within = [source.span for source in context.provenance]
-    put_in = "".join(context.text[a:b] for (_, a), (b, _) in pairwise(within))
-    assert set(put_in) <= {*"\\\ufffd&ampltg;"}
-    assert (begin, end) == (within[0][0], within[-1][1])
-
-
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("where", ["chunk", "supplement"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fuzz.cases import ANSWERS, Answering, Failing
-from fuzz.odd import ODD, Raising, RaisingText, UnprintableError, numbers
+from fuzz.odd import ODD, Raising, UnprintableError, numbers
 
 from builders import hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, Supplement, aassemble, assemble
@@ -79,22 +79,6 @@ def test_each_odd_value_is_noted(rule: str, hit: Hit, note: str):
     assert f"hit {context.trace.decisions[0].chunk_id!r}: {note}" in context.trace.notes
 
 
-@pytest.mark.parametrize(
-    ("rule", "given", "text"),
-    [
-        ("what a text of somebody's class holds", ODD["shouted text"](), "shouted"),
-        ("what a text of somebody's class holds", RaisingText("raising"), "raising"),
-        ("numpy's", ODD["numpy text"](), "numpy"),
-        ("bytes", bytearray(b"text"), "text"),
-    ],
-    ids=safe_repr,
-)
-def test_texts_of_other_classes_stand(rule: str, given: Any, text: str):
-    context = assemble([Hit(Chunk("a", "A", given))], AssemblyConfig(format="minimal"))
-    assert context.text == text
-    assert type(context.text) is str
-
-
 def test_ten_thousand_odd_values_of_a_kind_make_few_notes_and_a_count():
     hits = [Hit(Chunk(f"a{n}", f"D{n}", "Text.", -1), float("nan")) for n in range(10_000)]
     notes = assemble(hits, AssemblyConfig(max_tokens=50)).trace.notes
@@ -150,35 +134,6 @@ async def test_whatever_the_store_answers_the_hits_stand(name: str):
         assert "A4" in standing(context)
         assert len(context.trace.notes) <= 2
         assert context.trace.notes or name in ("nothing", "each twice")
-
-
-@pytest.mark.parametrize("answer", [None, "text", 7, [1, 2], {"a": 1}, ["text", A[3], A[4]]])
-def test_an_answer_of_something_else_is_shown(answer: Any):
-    store = Answering([], lambda _: answer)
-    first = answer[0] if isinstance(answer, list) else answer
-    with pytest.raises(StoreError, match="the store must return chunks, got ") as caught:
-        assemble([Hit(A[4])], AssemblyConfig(on_store_error="raise"), store=store)
-    assert f"got {first!r}" in str(caught.value)
-    context = assemble([Hit(A[4])], store=store)
-    assert standing(context) == (["A3", "A4"] if isinstance(answer, list) and A[3] in answer else ["A4"])
-    assert repr(first) in context.trace.notes[0]
-
-
-def test_a_hundred_thousand_chunks_that_were_not_asked_for_make_one_note_with_their_number():
-    others = [Chunk(f"x{n}", "X", "Not asked for.", n) for n in range(100_000)]
-    context = assemble([Hit(A[4])], store=Answering([], lambda _: [A[3], A[4], *others, A[5]]))
-    assert standing(context) == ["A3", "A4", "A5"]
-    assert context.trace.notes == ("store: 100,000 chunks were not asked for, left out; the first is 'x0'",)
-
-
-async def test_a_fetch_that_has_to_be_awaited_is_awaited():
-    class Awaited:
-        async def fetch(self, refs: Any) -> Any:
-            return STORE.fetch(refs)
-
-    assert standing(await aassemble([Hit(A[4])], store=Awaited())) == ["A3", "A4", "A5"]  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"Awaited has no fetch\(refs\); what can only be awaited needs aassemble"):
-        assemble([Hit(A[4])], store=Awaited())  # type: ignore[arg-type]
 
 
 # Arguments
@@ -252,15 +207,3 @@ def test_integers_have_64_bits():
         "of 9,223,372,036,854,775,807 tokens"
         in assemble(hits_of(A), AssemblyConfig(max_tokens=2**63 - 1)).trace.summary
     )
-
-
-def test_what_databases_refuse_is_told_once_however_many_round_trips_it_takes() -> None:
-    chain = [
-        Chunk(f"c{at}", "A", f"Part {at} of the text.", prev_id=f"c{at - 1}" if at else "b\0", next_id=f"c{at + 1}")
-        for at in range(9)
-    ]
-    hits = [Hit(chain[0]), Hit(replace(chain[8], next_id="d\0"))]
-    context = assemble(hits, AssemblyConfig(window=3), store=MemoryStore(chain))
-    assert context.trace.round_trips > 2
-    notes = [note for note in context.trace.notes if "databases refuse" in note]
-    assert notes == ["store: not asked for 2 neighbors by names with characters that databases refuse"]

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from builders import count, split
 from ctxassembly import AssemblyConfig, Chunk, Hit, aassemble, assemble
-from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.assembly.selection import best_first
 from ctxassembly.assembly.selection.supplement import MAX_TOKENS
 from strategies import Retrieval, arguments, assembled, effective, framed, retrievals, texts
@@ -348,20 +347,6 @@ def test_an_item_is_dropped_only_if_it_does_not_fit_beside_everything_ranked_abo
             return
     if kept:
         assert context.text == assemble(kept, free).text
-
-
-@unhurried
-@given(retrievals())
-def test_what_is_sure_not_to_fit_would_not_have_fitted(case: Retrieval):
-    """That a try can be foreseen saves time, and changes nothing else."""
-    context = assembled(case)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Layout, "might_fit", lambda *_: True)
-        tried = assembled(case)
-    assert context.text == tried.text
-    assert [(each.outcome, each.reason) for each in context.trace.decisions] == [
-        (each.outcome, each.reason) for each in tried.trace.decisions
-    ]
 
 
 def _placed_alone(chunk: Chunk) -> Chunk:

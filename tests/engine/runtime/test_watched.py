@@ -125,22 +125,6 @@ def test_a_stage_tells_the_fallbacks_that_it_took_and_no_other_does():
     )
 
 
-def test_the_trace_is_the_same_whoever_watches():
-    for query in (None, "which words?"):
-        given = {"config": AssemblyConfig(max_tokens=60), "query": query}
-        watched, alone = (
-            assembled(Told(), **given),
-            assemble(hits_of([CHUNKS[5], CHUNKS[5], CHUNKS[8]]), store=MemoryStore(CHUNKS), **given),
-        )
-        assert watched == alone
-        assert watched.trace.stages == alone.trace.stages
-    watched_steps = retrieved(Told()).trace.steps
-    assert [(step.name, step.ids) for step in watched_steps] == [
-        (step.name, step.ids)
-        for step in retrieved(None).trace.steps  # type: ignore[arg-type]
-    ]
-
-
 def test_each_step_of_a_retrieval_is_told_with_the_ids_after_it():
     told = Told()
     found = retrieved(told)
@@ -149,16 +133,6 @@ def test_each_step_of_a_retrieval_is_told_with_the_ids_after_it():
     search = told.outputs("search")
     assert (search["chunks"], search["queries"], search["found"]) == (2, 2, {"keyword": 2})
     assert told.outputs("limit")["ids"] == ["b", "a"]
-
-
-def test_a_reranking_that_failed_is_told_with_its_note():
-    def broken(query: str, chunks: Any) -> Any:
-        raise ConnectionError("no route")
-
-    told = Told()
-    found = retrieved(told, rerankers=[broken])
-    assert "no route" in told.outputs("rerank")["notes"][0]
-    assert "rerank" not in [step.name for step in found.trace.steps]
 
 
 def test_the_stage_that_failed_is_told_with_the_error():

@@ -48,36 +48,10 @@ def test_a_kept_chunk_names_its_copies(context: Context):
     assert decision(context, "A0").replaced == ("copy",)
 
 
-def test_every_chunk_has_one_decision_and_ranks_and_scores_are_those_handed_in(context: Context):
-    hits = {each.chunk_id: (each.rank, each.score) for each in context.trace.decisions if each.distance == 0}
-    assert hits == {
-        "A0": (0, 0.9),
-        "A1": (1, 0.8),
-        "copy": (2, 0.7),
-        "inside": (3, 0.6),
-        "long": (4, 0.5),
-        "empty": (5, 0.4),
-    }
-    assert context.trace.chunks == len(context.trace.decisions)
-
-
 def test_tokens_are_given_for_what_was_left_out_alone(context: Context):
     told = {each.chunk_id: each.tokens for each in context.trace.decisions if each.tokens is not None}
     assert told == {"long": 303}
     assert context.trace.excluded == (decision(context, "long"),)
-
-
-def test_a_copy_of_a_cut_chunk_is_a_duplicate_of_it():
-    copies = [Chunk("one", "A", "word " * 50), Chunk("two", "B", "word " * 50)]
-    context = assemble(hits_of(copies), AssemblyConfig(max_tokens=20, encoding=words))
-    assert decision(context, "one").outcome == "cut"
-    assert (decision(context, "two").outcome, decision(context, "two").because_of) == ("duplicate", "one")
-
-
-def test_a_copy_of_a_contained_chunk_is_because_of_the_container():
-    copy = Chunk("copy", "C", INSIDE.text)
-    context = assemble(hits_of([PIECES[1], INSIDE, copy]))
-    assert decision(context, "copy").because_of == "A1"
 
 
 def test_neighbors_that_do_not_fit_are_in_the_trace_too():
@@ -110,27 +84,6 @@ def test_what_stands_in_part(rule: str, limit: int, options: Any, outcome: str, 
     part = None if after is None else Shortened("said", reason, 12, after)  # type: ignore[arg-type]
     assert decided.shortened == part
     assert context.trace.shortened == ((part,) if part else ())
-
-
-def test_the_trace_gives_the_compressed_share():
-    """Of the chunks with text in the context; what is contained or dropped doesn't count."""
-    inside = Chunk("inside", "A", "w003 w004 w005 w006 w007", 1)
-    hits = hits_of([Chunk("outer", "A", numbered("w", 10), 0), inside, SENTENCES, LONGER])
-    config = AssemblyConfig(max_tokens=15, encoding=words, format="minimal", compress="extractive", rank_by="rank")
-    trace = assemble(hits, config, query="long visit").trace
-    assert [(each.chunk_id, each.outcome) for each in trace.decisions] == [
-        ("outer", "kept"),
-        ("inside", "contained"),
-        ("said", "compressed"),
-        ("longer", "dropped"),
-    ]
-    assert "1 chunk left out, 1 chunk compressed from 12 to 4 tokens, 15 of 15 tokens" in trace.summary
-    assert ([part.chunk_id for part in trace.compressed], trace.truncated) == (["said"], ())
-    assert (trace.compressed_share, trace.excluded_share) == (4 / 15, 1 / 4)
-    roomy = assemble(hits, AssemblyConfig(compress="extractive", rank_by="rank")).trace
-    assert (roomy.compressed_share, roomy.excluded_share) == (0.0, 0.0)
-    assert roomy.shortened == ()
-    assert "shortened" not in roomy.summary
 
 
 def test_the_trace_tells_compressed_from_truncated_and_totals_over_calls():

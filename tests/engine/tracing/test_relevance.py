@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -71,12 +70,3 @@ def test_a_copy_has_no_worth_of_its_own_and_a_neighbor_has():
     found = values(assemble(hits, config, query=QUERY, store=MemoryStore(chunks)))
     assert found["copy"] is None
     assert found["e0"] == 1 > found["e1"]
-
-
-def test_it_is_saved_and_what_was_saved_without_it_still_loads():
-    context = asked()
-    data = json.loads(json.dumps(context.to_dict()))
-    assert Context.from_dict(data) == context
-    for decision in data["trace"]["decisions"]:
-        del decision["value"]
-    assert set(values(Context.from_dict(data)).values()) == {None}

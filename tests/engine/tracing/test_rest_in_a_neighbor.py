@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from llama_index.core import Document, MockEmbedding, VectorStoreIndex
-from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import NodeWithScore
-
 from ctxassembly import AssemblyConfig, Chunk, Context, Decision, Hit, assemble
-from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 ALARM = "Bij koorts, zwarte ontlasting of hevige buikpijn belt u direct met de polikliniek."
 SHARED = "De arts vertelt u na het onderzoek wat er te zien was."
@@ -42,21 +36,3 @@ def test_a_chunk_that_stands_in_another_whole_is_contained_still() -> None:
     context = assemble([Hit(parent), Hit(Chunk("sentence", "g", SHARED, 1, len(ALARM) + 1))], query=QUERY)
     assert decided(context, "sentence").outcome == "contained"
     assert context.trace.excluded == ()
-
-
-@pytest.mark.parametrize("max_tokens", range(40, 140, 5))
-def test_no_budget_loses_a_chunk_in_silence(max_tokens: int) -> None:
-    text = f"{ALARM} {SHARED} {RESULT}"
-    index = VectorStoreIndex.from_documents(
-        [Document(text=text, metadata={"file_name": "gastroscopie.txt"})],
-        transformations=[SentenceSplitter(chunk_size=64, chunk_overlap=25)],
-        embed_model=MockEmbedding(embed_dim=4),
-    )
-    nodes = sorted(index.docstore.docs.values(), key=lambda node: node.start_char_idx)  # type: ignore[attr-defined]
-    config = AssemblyConfig(max_tokens=max_tokens, neighbors="unfiltered")
-    assembly = ContextAssemblyPostprocessor(config=config, docstore=index.docstore)
-    context = assembly.context([NodeWithScore(node=node, score=0.5) for node in nodes], QUERY)
-    texts = {node.id_: node.get_content() for node in nodes}
-    for each in context.trace.decisions:
-        if each.outcome in ("kept", "contained"):
-            assert all(part in context.text for part in (ALARM, SHARED, RESULT) if part in texts[each.chunk_id])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import Phase, given, settings
 from test_page import sound
@@ -74,23 +72,6 @@ def test_of_evidence_that_stands_in_part_the_rest_is_in_the_fragment():
     assert lines(tree)[0].startswith("1 read in part: 52% of it is included; retrieved as hit 1, cut: sentence")
     assert "".join(marked(tree, "cxa-reading")).strip() == "two hours before."
     assert "".join(marked(tree, "cxa-before")) == "two hours before. Parking is free"
-
-
-def test_overlapping_evidence_is_marked_for_each_piece():
-    pieces = ["Drink water", "water until two", "until", WATER]
-    tree = sound(leaflet().to_html(evidence=pieces))
-    for column in ("cxa-reading", "cxa-before"):
-        (shown,) = tree.all(class_=column)
-        marks = shown.all("mark", "cxa-evidence")
-        for number, piece in enumerate(pieces, 1):
-            named = [each for each in marks if f"{number}" in re.findall(r"\d+", each.attributes["title"])]
-            assert "".join(each.text for each in named) == piece
-
-
-def test_a_mark_names_five_pieces_and_counts_the_others():
-    tree = sound(leaflet().to_html(evidence=[("a", 0, end) for end in range(12, 20)]))
-    titles = {each.attributes.get("title") for each in tree.all(class_="cxa-reading")[0].all(class_="cxa-evidence")}
-    assert "evidence 1, 2, 3, 4, 5 and 3 more" in titles
 
 
 @settings(max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate])

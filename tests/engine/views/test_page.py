@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 
 import strategies
-from builders import count, hits_of, numbered, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, Trace, assemble
+from builders import hits_of, numbered, words_of
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Supplement, Trace, assemble
 from pages import Element, assembled, documents, read, unanchored
 from strategies import Retrieval, retrievals
 
@@ -115,17 +115,6 @@ def test_a_newer_version_is_the_hit_that_it_was_and_not_the_one_that_it_displace
     assert "hit 2: chunk 2, score 0.9" in reading.all(class_="cxa-chip")[0].attributes["title"]
 
 
-def test_a_neighbor_that_displaces_a_hit_is_a_neighbor():
-    hit = words_of("A", 0, metadata={"updated_at": "2024-01-01"})
-    newer = replace(hit, id="newer", index=2, metadata={"updated_at": "2024-01-02"})
-    chunks = [hit, words_of("A", 1), newer]
-    config = AssemblyConfig(prefer_version="newest", window=2, neighbors="unfiltered")
-    context = assemble([Hit(hit)], config, store=MemoryStore(chunks))
-    (reading,) = view(context).all(class_="cxa-reading")
-    assert {chip.text for chip in reading.all(class_="cxa-chip")} == {"○ 1±1", "○ 1±2"}
-    assert reading.all(class_="cxa-hit") == []
-
-
 def test_a_label_has_document_page_chunks_and_score():
     chunk = Chunk("c1", "D", "Only what was read.", 0, 40, metadata={"source": "d.pdf", "page": 3, "section": "Two"})
     (label,) = view(assemble([Hit(chunk, 0.25)])).all(class_="cxa-reading")[0].all("details")
@@ -143,13 +132,6 @@ def test_what_had_no_room_stands_beside_the_bar():
     assert f"Left out: {chunks}" in view(context).text
     assert f"which would have cost {cost} tokens, {cost / 400:.0%} of the budget" in view(context).text
     assert view(assembled()).all(class_="cxa-over") == []
-
-
-def test_a_budget_that_is_far_too_small_keeps_that_in_the_view():
-    tree = view(assemble(hits_of(documents(2_000)), AssemblyConfig(max_tokens=100)))
-    (bar,) = tree.all(class_="cxa-over")
-    assert bar.attributes["style"] == "width:100.0%"
-    assert re.search(r"cost [\d,]+ tokens, \d+ times the budget", tree.text)
 
 
 def test_header_summary_gap_and_supplement_are_marked():
@@ -196,14 +178,6 @@ def test_the_numbers_are_those_of_the_trace():
     ]
 
 
-def test_headers_and_summaries_are_counted_apart():
-    context = assembled()
-    items = view(context).all(class_="cxa-legend")[0].all("li")
-    tokens = {each.text.split(" ", 1)[1].rsplit(" ", 2)[0]: int(each.all("b")[0].text) for each in items}
-    assert tokens["headers"] == count("[1] Source: a.pdf\n") + count("[2] Source: b.pdf\n")
-    assert tokens["page summaries"] == count("[Page context: All of a.]\n")
-
-
 def test_every_decision_has_its_row():
     context = assembled(max_tokens=260)
     rows = view(context).rows("Hits by rank")
@@ -212,19 +186,6 @@ def test_every_decision_has_its_row():
         for each in sorted(context.trace.decisions, key=lambda each: each.outcome != "dropped" or each.distance > 0)
     ]
     assert len(rows) > 4
-
-
-def test_the_table_says_how_a_hit_was_found_and_what_words_of_the_query_it_has():
-    hits = hits_of([Chunk("A0", "A", "Drink water.", metadata={"search_method": "bm25"}), Chunk("B0", "B", "Eat.")])
-    columns = ("found by", "has of the query")
-
-    def last(query: str | None) -> list[tuple[str, ...]]:
-        tree = view(assemble(hits, query=query))
-        heads = [each.text for each in tree.all("th") if each.text in columns]
-        return [tuple(heads), *(tuple(row[9:]) for row in tree.rows("Hits by rank"))]
-
-    assert last("Drink water?") == [columns, ("bm25", "drink, water"), ("–", "–")]
-    assert last(None) == [columns[:1], ("bm25",), ("–",)]
 
 
 def test_excluded_hits_come_first_with_the_setting_that_decides():
@@ -297,11 +258,6 @@ def test_it_begins_with_what_was_done():
     assert said.text == "0 retrieved chunks became nothing to read. "
 
 
-@pytest.mark.parametrize(("form", "said"), [("xml", "2labels to cite"), ("grouped", "2blocks without a label")])
-def test_labels_are_to_be_cited_where_the_model_sees_them(form: str, said: str):
-    assert said in [each.text for each in view(assembled(format=form)).all(class_="cxa-facts")[0].all("li")]
-
-
 @pytest.mark.parametrize(
     ("keywords", "shown"),
     [
@@ -329,19 +285,6 @@ def test_documents_have_letters_and_looks_of_their_own():
     assert all(f".{name}{{" in STYLE for key in keys for name in key.classes)
 
 
-def test_ids_are_of_what_is_shown_and_not_of_its_times():
-    first, again = assembled(), assembled()
-    assert first.trace.stages[0].elapsed_ms != again.trace.stages[0].elapsed_ms
-    ids = [
-        [each.attributes["id"] for each in read(one.to_html()).walk() if "id" in each.attributes]
-        for one in (first, again)
-    ]
-    assert ids[0] == ids[1]
-    assert not set(ids[0]) & {
-        each.attributes.get("id") for each in read(assembled(max_tokens=300).to_html()).walk()
-    } - {None}
-
-
 def test_a_notebook_that_shows_a_context_twice_has_no_id_twice():
     context = assembled()
     shown = [context._repr_html_(), context._repr_html_(), context.view(evidence=["a010"])._repr_html_()]
@@ -349,12 +292,6 @@ def test_a_notebook_that_shows_a_context_twice_has_no_id_twice():
     assert len(ids) == len(set(ids))
     for html in shown:
         sound(html)
-
-
-def test_a_row_and_a_line_0_are_told_and_no_page_0():
-    chunk = words_of("A", 0, metadata={"row_number": 0, "start_line": 0, "page": 0})
-    (label,) = view(assemble([Hit(chunk)])).all(class_="cxa-reading")[0].all("details")
-    assert label.all("p")[0].text == "document A · row 0 · line 0 · chunks A0"
 
 
 def test_a_fragment_leads_to_where_it_stands_and_back():
@@ -413,12 +350,6 @@ def test_what_has_no_width_is_seen(hidden):
     assert body.text == f"say⟦U+{ord(hidden):04X}⟧no"
 
 
-@pytest.mark.parametrize("text", ["👩\u200d👩\u200d👧", "نمی\u200cخواهم", "❤\ufe0f", "שלום\u200e (1)"])
-def test_what_a_script_needs_stays(text):
-    (body,) = view(assemble([Hit(Chunk("c", "A", text))])).all(class_="cxa-before")[0].all(class_="cxa-text")
-    assert body.text == text
-
-
 def test_the_view_loads_nothing_and_keeps_its_style_to_itself():
     html = assembled().to_html()
     assert "<script" not in html
@@ -452,11 +383,6 @@ def test_what_is_left_of_a_context_is_shown(parts):
     assert context.passages or all(block.text.rpartition("\n")[2] in reading.text for block in context.blocks)
 
 
-def test_hits_passed_through_are_shown_as_well():
-    context = assembled(enabled=False)
-    assert len(view(context).all(class_="cxa-reading")[0].all("article")) == len(context.citations) == 4
-
-
 def test_ten_thousand_chunks_keep_below_a_megabyte_and_what_is_not_shown_is_counted():
     chunks = [Chunk(f"c{n}", f"d{n % 700}", f"{numbered(f'{n}<&', 30)}.", index=n) for n in range(10_000)]
     context = assemble(hits_of(chunks), AssemblyConfig(max_tokens=100_000))
@@ -480,18 +406,6 @@ def test_text_that_grows_when_escaped_keeps_below_a_megabyte(character):
     html = assemble(hits, AssemblyConfig(max_tokens=3_000_000, encoding=len, cite="chunk")).to_html()
     assert len(html.encode()) < 1_000_000
     sound(html)
-
-
-def test_the_same_context_after_pickling_shows_characters():
-    import pickle
-
-    context = assembled(encoding=lambda text: len(text.split()))
-    again = pickle.loads(pickle.dumps(context))
-    assert context.encoding is not None
-    assert again == context
-    assert again.encoding is None
-    assert "characters; the list below" in again.to_html()
-    assert pickle.loads(pickle.dumps(assembled())).encoding == "cl100k_base"
 
 
 def test_assembling_loads_no_view():

@@ -10,7 +10,7 @@ import pytest
 from browser import CONTRAST, DARK, LIGHT, measured
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig, Retrieved, assemble, retrieve
 from ctxassembly.retrieval import Boost, Question, RetrievalTrace, RetrievedChunk
-from pages import assembled, read, unanchored
+from pages import read, unanchored
 
 VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.6, 0.8], [0.0, 1.0]]
 TEXTS = ("Iron is measured early.", "Iron, and what binds it.", "Copper and iron.", "Zinc alone.")
@@ -94,11 +94,6 @@ def test_the_page_of_a_context_has_it_with_the_fate_of_each_hit():
     assert {row[7].split(":")[0] for row in shown} > {"dropped"}
 
 
-def test_a_page_without_the_retrieval_has_no_such_part():
-    assert "How it was found" not in assembled().to_html()
-    assert "How it was found" not in assemble(retrieved().hits).to_html()
-
-
 def test_a_context_carries_its_retrieval_but_neither_saves_nor_compares_it():
     found = retrieved()
     context = assemble(found.hits)
@@ -138,13 +133,3 @@ def test_every_text_of_it_can_be_read(flag):
     texts, poor, _ = measured(script, retrieved(limit=2)._repr_html_(), flags=(flag,))
     assert texts > 20
     assert poor == []
-
-
-@pytest.mark.browser
-def test_on_a_phone_only_its_tables_scroll():
-    script = """
-    for (const each of hosts[0].querySelectorAll("details")) each.open = true;
-    return [hosts[0].documentElement.scrollWidth, hosts[0].documentElement.clientWidth]
-    """
-    scroll, client = measured(script, retrieved(limit=2).to_html(), whole=True, width=360)
-    assert scroll <= client <= 360
