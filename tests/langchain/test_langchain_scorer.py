@@ -149,7 +149,5 @@ async def test_an_answer_chain_reads_what_it_found() -> None:
 
 
 def test_what_is_no_scorer_is_an_error_at_construction() -> None:
-    with pytest.raises(ConfigError, match=r"scorer must be a model with embed_query .* SentenceTransformer\("):
+    with pytest.raises(ConfigError, match=r"scorer must be a model with embed_query"):
         ContextAssembler(scorer="all-MiniLM-L6-v2")
-    with pytest.raises(ConfigError, match=r"give an object of it, Meaning\(\.\.\.\)"):
-        ContextAssembler(scorer=Meaning)

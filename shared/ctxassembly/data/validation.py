@@ -160,20 +160,8 @@ def _check(
 ) -> None:
     if not rule.accepts(value):
         is_huge = isinstance(value, int) and value > MAX_INTEGER
-        hint = f": the most is {MAX_INTEGER:,}" if is_huge else _hint_for_number(parameter, rule, value)
-        raise ConfigError(parameter, rule.allowed, value, hint or own_hint(parameter, value))
-
-
-def _hint_for_number(parameter: str, rule: Rule, value: Any) -> str:
-    """Return the hint for a number as a text, a whole float or a scalar of NumPy; empty if it isn't one that fits."""
-    if not (isinstance(value, (str, float)) or hasattr(value, "item")):
-        return ""
-    try:
-        number = float(value)
-        plain = int(number) if number.is_integer() else number
-    except (TypeError, ValueError, OverflowError):
-        return ""
-    return f": write {parameter.rpartition('.')[2]}={plain}" if rule.accepts(plain) else ""
+        hint = f": the most is {MAX_INTEGER:,}" if is_huge else own_hint(parameter, value)
+        raise ConfigError(parameter, rule.allowed, value, hint)
 
 
 def check_type(parameter: str, value: object, kind: type, hint: str = "") -> None:

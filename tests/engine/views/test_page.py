@@ -217,23 +217,6 @@ def test_relevance_to_the_query_is_shown_for_each_hit():
     assert by_id == worth
 
 
-@pytest.mark.parametrize(
-    ("text", "is_mono"),
-    [
-        ("def area(r):\n    square = r * r\n    return 3.14159 * square", True),
-        ("| name | age |\n|---|---|\n| Ann | 30 |", True),
-        ("Name      Age\nAnn       30", True),
-        ("Drink water.\n  - Two hours before.\n  - Then no more.\n  1. Rest.", False),
-        ("A sentence.  Another one, after two blanks.\nAnd a third.  So it goes.", False),
-        ("    one line alone", False),
-    ],
-)
-def test_text_laid_out_with_blanks_has_a_typeface_of_one_width(text: str, is_mono: bool):
-    tree = view(assemble([Hit(Chunk("a", "A", text))]))
-    for column in ("cxa-before", "cxa-reading"):
-        assert bool(tree.all(class_=column)[0].all(class_="cxa-mono")) is is_mono
-
-
 def test_of_a_text_too_long_to_be_kept_the_two_ends_are_shown():
     text = numbered("w", 5_000)
     context = assemble([Hit(Chunk("a", "A", text))], AssemblyConfig(max_tokens=100_000))
