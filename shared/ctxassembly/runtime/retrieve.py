@@ -28,7 +28,7 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncIndex, AsyncOnStage, EmbedQuery, Index, OnStage, Reranker, SearchFunction
 from ctxassembly.retrieval.explain import explain_flow
 from ctxassembly.retrieval.fusion import Classifier
-from ctxassembly.retrieval.pipeline import retrieve_flow
+from ctxassembly.retrieval.pipeline import Flow, retrieve_flow
 from ctxassembly.retrieval.search import Capabilities, Question, check_capabilities
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.runtime.driver import Port, Ports, adrive, drive, stage_ports
@@ -79,9 +79,7 @@ def retrieve(
         StoreError: no channel answered; or one failed, and `on_search_error="raise"`.
     """
     given = (index, embed, taxonomy, channels, rerankers, category_of, on_stage)
-    config, ports, capabilities = prepare_search(config, *given)
-    flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
-    return drive(flow, _batch_ports(ports, config, index, on_stage, needs_sync=True))
+    return drive(*_prepare(to_question(query, filter), config, given, needs_sync=True))
 
 
 async def aretrieve(
@@ -107,9 +105,7 @@ async def aretrieve(
     ['lab#0']
     """
     given = (index, embed, taxonomy, channels, rerankers, category_of, on_stage)
-    config, ports, capabilities = prepare_search(config, *given)
-    flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
-    return await adrive(flow, _batch_ports(ports, config, index, on_stage, needs_sync=False))
+    return await adrive(*_prepare(to_question(query, filter), config, given, needs_sync=False))
 
 
 def explain(
@@ -145,6 +141,16 @@ def explain(
     config, ports, capabilities = prepare_search(config, **arguments)
     flow = explain_flow(to_question(query, filter), expect, config, capabilities, time.perf_counter)
     return drive(flow, _batch_ports(ports, config, arguments.get("index"), None, needs_sync=True))
+
+
+def _prepare(
+    question: Question, config: RetrievalConfig | None, given: tuple[Any, ...], *, needs_sync: bool
+) -> tuple[Flow, Ports]:
+    """Return the flow of a retrieval, and the ports that answer it."""
+    index, *_, on_stage = given
+    config, ports, capabilities = prepare_search(config, *given)
+    flow = retrieve_flow(question, config, capabilities, time.perf_counter)
+    return flow, _batch_ports(ports, config, index, on_stage, needs_sync=needs_sync)
 
 
 def prepare_search(
