@@ -103,11 +103,7 @@ class Context(ContextData):
         from ctxassembly.wording.prompts import system_prompt, user_prompt
 
         system = system_prompt(
-            style,
-            form=self.format,
-            language=self.language,
-            supplement=bool(self.supplement),
-            extra_rules=extra_rules,
+            style, form=self.format, language=self.language, supplement=bool(self.supplement), extra_rules=extra_rules
         )
         user = user_prompt(
             self.text, question, language=self.language, extra_instructions=extra_instructions, template=template

@@ -46,11 +46,7 @@ def test_a_higher_ranked_late_chunk_outlives_a_lower_ranked_early_one(granularit
     """Onyx, old merge: re-cuts by characters from the end: a top-ranked late chunk vanished, an early one stayed."""
     early, late = words_of("A", 0), words_of("A", 9)
     config = AssemblyConfig(
-        max_tokens=len(late.text) + 7,
-        encoding=len,
-        format="minimal",
-        granularity=granularity,
-        window=0,
+        max_tokens=len(late.text) + 7, encoding=len, format="minimal", granularity=granularity, window=0
     )
     assert assemble(hits_of([late, early], 0.9, 0.1), config).text == late.text
 

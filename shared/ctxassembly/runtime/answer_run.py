@@ -272,12 +272,7 @@ def _cache_facts(
     if scope is None:
         return None
     settings, filters = evidence.depends_on()
-    return {
-        "scope": scope,
-        "evidence": plain_settings(settings),
-        "filters": filters,
-        "model": name_of(parts.model),
-    }
+    return {"scope": scope, "evidence": plain_settings(settings), "filters": filters, "model": name_of(parts.model)}
 
 
 def today() -> str:

@@ -109,12 +109,7 @@ async def aretrieve(
 
 
 def explain(
-    query: str | Question,
-    expect: str,
-    config: RetrievalConfig | None = None,
-    *,
-    filter: Any = None,
-    **arguments: Any,
+    query: str | Question, expect: str, config: RetrievalConfig | None = None, *, filter: Any = None, **arguments: Any
 ) -> Explanation:
     """Retrieve, and return what happened to the chunk whose id is `expect`, or whose text contains it.
 

@@ -115,11 +115,7 @@ def use_all_of(context: Context) -> None:
     made += [context.resolve(said), [*context.stream([said])], context.sources(), context.check_quotes(said)]
     made += [context.to_messages("Why?"), context._repr_html_(), context.to_html(evidence=["Drink water", ("A", 0, 5)])]
     made += [context.view(evidence=["nothing"]).evidence, str(context.trace)]
-    made += [
-        context.trace.excluded_tokens,
-        Conversation.from_messages(context),
-        dropped_sources_note(context),
-    ]
+    made += [context.trace.excluded_tokens, Conversation.from_messages(context), dropped_sources_note(context)]
     made += [context.cites(citation, hit.chunk) for citation in context.citations for hit in context.hits]
     made += [
         search_results(context),
