@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import count, decision, hits_of, standing
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
 from ctxassembly.presets import BY_USE
 
 PROSE = " ".join(f"Sentence {n} of the lease says that the tenant pays by the third of the month." for n in range(700))
@@ -71,16 +71,6 @@ def test_a_sentence_that_answers_is_cut_before_a_lesser_hit_stands_in_its_place(
     assert "fails to remedy a breach within fourteen days" in context.text
 
 
-def test_no_hit_makes_room_for_a_part_of_a_neighbor():
-    answer = Chunk("l0", "lease", "Rent is due on the third. The lease ends in May.", index=0)
-    store = MemoryStore([answer, Chunk("l1", "lease", CLAUSE, index=1)])
-    query = "What if the lessee fails to remedy a breach within fourteen days of a notice?"
-    for extra in ((), (Hit(PARKING),), tuple(Hit(Chunk(f"p{n}", f"{n}", f"Lot {n} is free. " * 9)) for n in range(3))):
-        context = assemble([Hit(answer), *extra], AssemblyConfig(max_tokens=70), query=query, store=store)
-        assert "l0" in standing(context)
-        assert "Rent is due on the third." in context.text
-
-
 def test_text_without_stops_or_blanks_is_not_left_out_whole():
     hits = hits_of([Chunk("l0", "lease", TRANSCRIPT, index=0), PARKING])
     for query in ("租客付租金", "Where may I park?"):
@@ -113,13 +103,6 @@ def test_what_may_be_kept_or_dropped_only_whole_is():
     hits = hits_of([Chunk(f"l{n}", f"lease {n}", PROSE[: 80 * 100], index=0) for n in range(3)] + [PARKING])
     context = assemble(hits, AssemblyConfig(granularity="chunk", dedup="none", max_tokens=3_000))
     assert standing(context) == ["l0", "p0"]
-
-
-def test_no_rest_stands_that_says_less_than_its_header():
-    long = [Chunk(f"l{n}", f"lease {n}", f"Yes {n}. {PROSE}", index=0, metadata={"title": "t " * 20}) for n in range(2)]
-    config = AssemblyConfig(max_tokens=500)
-    context = assemble(hits_of([Chunk("a", "A", "word " * 440), *long]), config)
-    assert standing(context) == ["a"]
 
 
 def test_a_lesser_hit_that_answers_better_is_named_in_the_note():

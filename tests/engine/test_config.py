@@ -170,6 +170,7 @@ def test_wrong_settings_of_enrichment(settings: dict[str, Any], parameter: str):
             lambda: TokenBudget(window=18_000),
             r"TokenBudget.window must be more than the zones take together .*got 18000",
         ),
+        (lambda: AssemblyConfig(max_tokens=2**63), "max_tokens must be .*: the most is 9,223,372,036,"),
         (lambda: AssemblyConfig(fill=True, min_relevance=0.5), r"min_relevance=0\.5 has no effect with fill=True"),
     ],
 )

@@ -102,14 +102,6 @@ def test_a_hit_that_the_store_does_not_hold_stands_alone_beside_those_that_it_ho
     assert "The store doesn't contain 1 of 2 retrieved chunks" in context.trace.missing
 
 
-def test_what_a_store_has_under_the_id_of_a_hit_is_no_neighbor_of_it():
-    """The text of the hit was changed on its way here: the stored one is the same chunk."""
-    stored = split("D", numbered("w", 100), size=200, indexed=False, links="pn")
-    hit = replace(stored[1], text=stored[1].text[:50])
-    context = assemble(hits_of([hit]), store=MemoryStore(stored))
-    assert [each.chunk_id for each in context.trace.decisions].count(hit.id) == 1
-
-
 def test_a_chunk_without_a_document_is_one_of_its_own_though_its_id_is_not():
     chunks = [Chunk("0", "", "The notice period is three months."), Chunk("0", "", "Membership ends after one month.")]
     context = assemble(hits_of(chunks))

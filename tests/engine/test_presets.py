@@ -66,11 +66,6 @@ def test_a_use_differs_from_the_default_in_what_is_written_and_how_much_alone(us
     assert (preset.min_relevance > default.min_relevance) == (use == "concise")
 
 
-@pytest.mark.parametrize("name", BY_USE)
-def test_all_add_the_supplement(name: str):
-    assert assemble(FIVE, BY_USE[name], supplement="The hall seats 90.").supplement
-
-
 def test_tight_budgets_keep_the_sentences_that_answer():
     filler = [f"Sentence {n} of this leaflet tells you nothing that is new to you." for n in range(20)]
     filler[15] = "Stop taking blood thinners five days before the biopsy."

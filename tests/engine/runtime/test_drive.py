@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import re
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -152,17 +150,6 @@ async def test_whoever_is_cancelled_goes_on_at_once_and_the_next_gets_a_turn():
     assert calls == []  # its turn never came
 
 
-async def test_what_goes_wrong_in_the_thread_is_raised_to_the_caller_from_the_line_where_it_did():
-    def fail() -> None:
-        raise LookupError("a fault of the tokenizer")
-
-    with pytest.raises(LookupError, match="a fault of the tokenizer"):
-        assemble(HITS, counting(fail))
-    with pytest.raises(LookupError, match="a fault of the tokenizer") as caught:
-        await aassemble(HITS, counting(fail))
-    assert caught.traceback[-1].name == "fail"
-
-
 async def test_a_flow_that_is_given_up_is_closed_and_gives_its_labels_back():
     """The error is kept here with all frames, so that nothing but the driver closes the flow."""
     labels, asked = Labels(), asyncio.Event()
@@ -264,7 +251,6 @@ def test_a_fork_does_not_wait_for_the_thread(ends: str):
 
 
 LONG = 60.0
-COMPRESSED = AssemblyConfig(compress="llm", max_tokens=40, granularity="chunk")
 SERVED = hits_of([words_of(document, 1) for document in "ABC"])
 CHANNELS = RetrievalConfig(timeout_seconds=LONG)
 
@@ -383,45 +369,6 @@ def test_the_interpreter_ends_while_a_call_hangs():
     assert time.monotonic() - began < 300
 
 
-async def test_a_model_is_asked_eight_prompts_at_once_called_or_awaited():
-    text = (
-        "Parking {0} costs three euro. The visit {0} takes thirty minutes. No dogs are let in to {0}."
-        + " Nor cats." * 200
-    )
-    hits = [Hit(Chunk(f"{at}", f"{at}", text.format(at) + " Nor cats." * 200)) for at in range(12)]
-    running, most, threads, lock = 0, 0, set[threading.Thread](), threading.Lock()
-
-    def enter(change: int) -> None:
-        nonlocal running, most
-        with lock:
-            running += change
-            most = max(most, running)
-
-    def model(prompt: str) -> str:
-        threads.add(threading.current_thread())
-        enter(1)
-        time.sleep(0.02)
-        enter(-1)
-        return re.findall(r"The visit \d+ takes thirty minutes\.", prompt)[-1]
-
-    async def amodel(prompt: str) -> str:
-        enter(1)
-        await asyncio.sleep(0.02)
-        enter(-1)
-        return re.findall(r"The visit \d+ takes thirty minutes\.", prompt)[-1]
-
-    class Model:
-        async def __call__(self, prompt: str) -> str:
-            return await amodel(prompt)
-
-    config = replace(COMPRESSED, max_tokens=2_000)
-    called = assemble(hits, config, query="How long is a visit?", llm=model)
-    assert threading.main_thread() not in threads
-    for llm in (model, amodel, Model()):
-        assert (await aassemble(hits, config, query="How long is a visit?", llm=llm)).text == called.text
-    assert 1 < most <= 8
-
-
 async def awaited(*_: Any) -> Any:
     raise AssertionError("never awaited")
 
@@ -442,3 +389,29 @@ async def awaited(*_: Any) -> Any:
 def test_what_can_not_be_called_is_an_error_before_anything_is_asked(services: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message):
         assemble(SERVED, **services)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_model_is_asked_eight_prompts_at_once(is_async: bool):
+    """Answers that are no text leave the chunks as they are, with a note."""
+    hits = [
+        Hit(Chunk(f"{at}", f"{at}", f"The visit {at} takes thirty minutes." + " Nor cats." * 400)) for at in range(12)
+    ]
+    config = AssemblyConfig(compress="llm", max_tokens=2_000, granularity="chunk")
+    running: list[int] = []
+    most: list[int] = []
+
+    def answered(prompt: str) -> Any:
+        running.append(1)
+        most.append(len(running))
+        time.sleep(0.02)
+        running.pop()
+        return ["no text"]
+
+    async def aanswered(prompt: str) -> Any:
+        return await asyncio.to_thread(answered, prompt)
+
+    given: dict[str, Any] = {"query": "How long is a visit?", "llm": aanswered if is_async else answered}
+    context = await aassemble(hits, config, **given) if is_async else assemble(hits, config, **given)
+    assert 1 < max(most) <= 8
+    assert "llm must answer with a string, got ['no text']" in " ".join(context.trace.notes)

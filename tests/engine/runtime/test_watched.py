@@ -13,8 +13,6 @@ from ctxassembly import (
     AssemblyConfig,
     Chunk,
     Context,
-    Hit,
-    InputError,
     MemoryIndex,
     MemoryStore,
     RetrievalConfig,
@@ -91,23 +89,6 @@ def test_what_is_told_is_what_the_trace_says():
     assert told.outputs("expand") == {"chunks": 6, "queries": 1}
     assert told.outputs("render")["tokens"] == told.outputs("budget")["tokens"] == context.token_count
     assert told.outputs("render")["characters"] == len(context.text)
-
-
-def test_the_reasons_for_which_chunks_were_dropped_are_counted():
-    told = Told()
-    assembled(told, config=AssemblyConfig(max_tokens=60, granularity="chunk"))
-    first, second = [event for event in told.events if isinstance(event, StageEnded) and event.name == "dedup"]
-    assert first.outputs["dropped"] == {"duplicate": 1}
-    assert "dropped" not in second.outputs
-    dropped = told.outputs("budget")["dropped"]
-    assert dropped.keys() == {"budget"}
-    assert dropped["budget"] > 0
-    told = Told()
-    near = [
-        Chunk(str(n), str(n), "The same sentence of ten words in all, but for " + end) for n, end in enumerate("ab")
-    ]
-    assemble([Hit(chunk) for chunk in near], AssemblyConfig(dedup="near", near_threshold=0.5), on_stage=told)
-    assert told.outputs("near dedup")["dropped"] == {"near duplicate": 1}
 
 
 def test_a_stage_tells_the_fallbacks_that_it_took_and_no_other_does():
@@ -218,12 +199,3 @@ def test_a_watcher_that_raises_ends_the_assembly_and_is_told_of_no_stage_that_it
     with pytest.raises(RuntimeError, match="no tracer"):
         assemble(hits_of(CHUNKS[:1]), store=MemoryStore(CHUNKS), on_stage=broken)
     assert isinstance(told[-1], at)
-
-
-def test_on_stage_has_to_be_a_function_that_needs_no_await():
-    with pytest.raises(InputError, match=r"on_stage must be a function from the event of a stage, got 'print'"):
-        assemble([], on_stage="print")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"on_stage can only be awaited: it needs"):
-        assemble([], on_stage=Awaited())
-    with pytest.raises(InputError, match=r"on_stage can only be awaited: it needs"):
-        retrieve("?", KEYWORD, index=MemoryIndex(WATER), on_stage=Awaited())

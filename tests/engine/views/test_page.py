@@ -115,25 +115,6 @@ def test_a_newer_version_is_the_hit_that_it_was_and_not_the_one_that_it_displace
     assert "hit 2: chunk 2, score 0.9" in reading.all(class_="cxa-chip")[0].attributes["title"]
 
 
-def test_a_label_has_document_page_chunks_and_score():
-    chunk = Chunk("c1", "D", "Only what was read.", 0, 40, metadata={"source": "d.pdf", "page": 3, "section": "Two"})
-    (label,) = view(assemble([Hit(chunk, 0.25)])).all(class_="cxa-reading")[0].all("details")
-    assert words_in(label.all("summary")[0]) == "[1] A d.pdf 1 chunk, best score 0.25"
-    assert label.all("p")[0].text == "document D · page 3 · section Two · chunks c1"
-
-
-def test_what_had_no_room_stands_beside_the_bar():
-    context = assembled(max_tokens=400)
-    cost = context.trace.excluded_tokens
-    assert 0 < cost < 400
-    (bar,) = view(context).all(class_="cxa-over")
-    assert bar.attributes["style"] == f"width:{cost / 400:.1%}"
-    chunks = f"{len(context.trace.excluded)} chunk"
-    assert f"Left out: {chunks}" in view(context).text
-    assert f"which would have cost {cost} tokens, {cost / 400:.0%} of the budget" in view(context).text
-    assert view(assembled()).all(class_="cxa-over") == []
-
-
 def test_header_summary_gap_and_supplement_are_marked():
     chunks = documents()
     hits = [Hit(chunks[0]), Hit(chunks[5])]
@@ -206,17 +187,6 @@ def test_excluded_hits_come_first_with_the_setting_that_decides():
     assert titles.index("Left out: 2 hits that the model doesn’t read") < titles.index("Before and after")
 
 
-def test_relevance_to_the_query_is_shown_for_each_hit():
-    said = ["Drink water until two hours before a gastroscopy.", "Parking is free.", "Water is free of charge here."]
-    hits = hits_of([Chunk(f"c{n}", f"d{n}", text * (n + 1)) for n, text in enumerate(said)])
-    context = assemble(hits, AssemblyConfig(max_tokens=30, granularity="chunk"), query="water before gastroscopy")
-    worth = {each.chunk_id: f"{each.value:.3g}" for each in context.trace.decisions}
-    rows = view(context).rows("By rank; unused part of the budget")
-    assert [row[3] for row in rows] == [worth["c1"], worth["c2"]]
-    by_id = {row[0]: row[9] for row in view(context).rows("Hits by rank")}
-    assert by_id == worth
-
-
 def test_of_a_text_too_long_to_be_kept_the_two_ends_are_shown():
     text = numbered("w", 5_000)
     context = assemble([Hit(Chunk("a", "A", text))], AssemblyConfig(max_tokens=100_000))
@@ -257,15 +227,6 @@ def test_badges_say_how_a_chunk_was_found(keywords: object, shown: list[str]):
         [each.text for each in one.all(class_="cxa-badge")] for one in tree.all(class_="cxa-before")[0].all("article")
     ]
     assert found == [["found by bm25", *shown, "expanded to fasting"], []]
-
-
-def test_documents_have_letters_and_looks_of_their_own():
-    chunks = [words_of(f"d{number}", 0) for number in range(28)]
-    fragments = view(assemble(hits_of(chunks), AssemblyConfig(max_tokens=50_000))).all("article", "cxa-fragment")
-    keys = [one.all(class_="cxa-key")[0] for one in fragments]
-    assert [key.text for key in keys[:27:13]] == ["A", "N", "AA"]
-    assert len({key.attributes["class"] for key in keys}) == 12
-    assert all(f".{name}{{" in STYLE for key in keys for name in key.classes)
 
 
 def test_a_notebook_that_shows_a_context_twice_has_no_id_twice():

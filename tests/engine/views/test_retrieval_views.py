@@ -71,13 +71,6 @@ def test_a_rescued_hit_says_for_which_words():
     assert "rescued: no better chunk has “zinc”" in why
 
 
-def test_a_hit_that_the_taxonomy_placed_says_by_what_name():
-    chunk = CHUNKS[0]
-    one = RetrievedChunk(chunk, 1.0, ("entities",), because_of=("ferritin",), published_score=0.95)
-    (row,) = rows(Retrieved("iron", (one,), RetrievalTrace("graph_only")))
-    assert row[6] == "placed by the taxonomy for “ferritin”; published score 0.95"
-
-
 def test_what_was_found_and_lost_is_listed_with_the_step_and_the_reason():
     found = retrieved(limit=2)
     lost = read(found.to_html()).rows("Those that came the farthest")
