@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from llama_index.core.embeddings import MockEmbedding
 
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
 from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
-from langchain_ctxassembly import ContextAssembler
 from langchain_ctxassembly import ContextRetriever as LangChainRetriever
 from llamaindex_ctxassembly import ContextRetriever as LlamaIndexRetriever
 
@@ -60,9 +58,3 @@ def test_the_gate_goes_by_similarity_and_intent(context_of: Any, similarity: Any
     """The rule: the gate decides by the best vector similarity and the intent, not by the fused score."""
     config = RetrievalConfig(supplement_similarity=similarity, supplement_intents=("who",))
     assert (FACT in context_of(config, Question("Is Abel there?", intent=intent))) is is_given
-
-
-def test_the_block_of_facts_has_no_citation_and_no_chunks() -> None:
-    document = Document("Drink water.", metadata={"source": "lab.pdf"})
-    *_, facts = ContextAssembler().invoke({"documents": [document], "query": "water", "supplement": "Facts."})
-    assert facts.metadata == {"supplement": {"text": "Facts."}, "chunk_ids": [], "scores": {}}

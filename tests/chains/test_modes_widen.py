@@ -6,12 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import EnsembleRetriever
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import VectorStoreIndex
 from llama_index.core.embeddings import MockEmbedding
@@ -19,8 +16,8 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
-from langchain_ctxassembly import ContextAssemblyRetriever, answer_chain
 from langchain_ctxassembly import ContextRetriever as LangChainRetriever
+from langchain_ctxassembly import answer_chain
 from llamaindex_ctxassembly import AnswerQueryEngine
 from llamaindex_ctxassembly import ContextRetriever as LlamaIndexRetriever
 
@@ -34,24 +31,6 @@ STORE.add_documents([Document(text, metadata={"source": f"{at}.pdf"}) for at, te
 INDEX = MemoryIndex([Chunk(f"p#{at}", f"p{at}", text) for at, text in enumerate(TEXTS)])
 
 
-class Numbered(BaseRetriever):
-    """A retriever of one's own with a number of its own, which a call may change."""
-
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 30
-    ) -> list[Document]:
-        return STORE.similarity_search(query, k=k)
-
-
-class Hidden(Numbered):
-    """The same, but nobody can see its number."""
-
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        return STORE.similarity_search(query, k=k or 30)
-
-
 def vectors(**search: Any) -> Any:
     return STORE.as_retriever(search_kwargs=search)
 
@@ -59,12 +38,7 @@ def vectors(**search: Any) -> Any:
 LANGCHAIN: dict[str, tuple[Callable[[], Any], list[int]]] = {
     "30 of a vector store": (lambda: vectors(k=30), [30, 30, 30]),
     "5 of a vector store": (lambda: vectors(k=5), [5, 15, 20]),
-    "its default": (vectors, [4, 15, 20]),
-    "scored": (lambda: ContextAssemblyRetriever.from_vectorstore(STORE, search_kwargs={"k": 30}), [30, 30, 30]),
     "retried": (lambda: vectors(k=30).with_retry(), [30, 30, 30]),
-    "ensemble": (lambda: EnsembleRetriever(retrievers=[vectors(k=30)], weights=[1.0]), [30, 30, 30]),
-    "a number of its own": (Numbered, [30, 30, 30]),
-    "a hidden number": (Hidden, [30, 30, 30]),
     "ContextRetriever": (
         lambda: LangChainRetriever(INDEX, config=RetrievalConfig(strategy="keyword", limit=30)),
         [30, 30, 30],

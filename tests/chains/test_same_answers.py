@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
-from langchain_core.runnables import RunnableGenerator, RunnableLambda
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
-from llama_index.core.llms import LLM
+from langchain_core.messages import AIMessage, HumanMessage
+from llama_index.core.base.llms.types import ChatMessage
 
+from chat_models import LlamaIndexModel, engine_model, langchain_model
 from ctxassembly import (
     AnswerChain,
     AssemblyConfig,
     Chunk,
     MemoryIndex,
     RetrievalConfig,
-    Share,
     TokenBudget,
     presets,
 )
 from ctxassembly.answering import Answer, AnswerConfig, Exchange, Intent, Mode
-from ctxassembly.answering.requests import AskModel
 from ctxassembly.conversations.sources import MESSAGE_KEY
 from langchain_ctxassembly import ContextAssembler, answer_chain
 from langchain_ctxassembly import ContextRetriever as LangChainRetriever
@@ -73,49 +70,6 @@ def says(messages: Sequence[tuple[str, str]]) -> str:
     return f'After {len(messages)} messages: "two hours before" [{labels[0]}]. See also [{labels[-1]}], and [99].'
 
 
-def engine_model(request: AskModel) -> str:
-    return says([(message["role"], message["content"]) for message in request.messages])
-
-
-def langchain_model() -> Any:
-    roles = {"system": "system", "human": "user", "ai": "assistant"}
-
-    def pieces(given: Iterator[Any]) -> Iterator[AIMessageChunk]:
-        for messages in given:
-            text = says([(roles[message.type], message.content) for message in messages])
-            yield from (AIMessageChunk(piece) for piece in re.findall(r".{1,5}", text, re.DOTALL))
-
-    return RunnableGenerator(pieces)
-
-
-class LlamaIndexModel(LLM):
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(is_chat_model=True)
-
-    def chat(self, messages: Any, **_: Any) -> ChatResponse:
-        text = says([(message.role.value, message.content) for message in messages])
-        return ChatResponse(message=ChatMessage(content=text, role="assistant"))
-
-    def stream_chat(self, messages: Any, **_: Any) -> Any:
-        text = self.chat(messages).message.content or ""
-        return (
-            ChatResponse(message=ChatMessage(content=text, role="assistant"), delta=piece)
-            for piece in re.findall(r".{1,7}", text, re.DOTALL)
-        )
-
-    def complete(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
-
-    stream_complete = complete
-    achat = acomplete = astream_chat = astream_complete = complete
-
-
-class SpokenModel(LlamaIndexModel):
-    def chat(self, messages: Any, **_: Any) -> ChatResponse:
-        return ChatResponse(message=ChatMessage(content="Ferritin is measured then.", role="assistant"))
-
-
 def langchain_retriever(assembly: AssemblyConfig = OPEN) -> LangChainRetriever:
     return LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(config=assembly))
 
@@ -130,7 +84,7 @@ Turn = tuple[str, str, Any]
 
 def without_a_framework(turns: Sequence[Turn]) -> list[Answer]:
     history, conversation, answers = [], None, []
-    chain = AnswerChain.from_index(INDEX, engine_model, RETRIEVAL, OPEN, CONFIG)
+    chain = AnswerChain.from_index(INDEX, engine_model(says), RETRIEVAL, OPEN, CONFIG)
     for question, mode, condition in turns:
         given = {"history": history, "conversation": conversation, "mode": mode, "filter": condition}
         answers.append(chain.answer(question, **given))
@@ -142,7 +96,7 @@ def without_a_framework(turns: Sequence[Turn]) -> list[Answer]:
 def through_langchain(turns: Sequence[Turn], *, streamed: bool) -> list[Answer]:
     history: list[Any] = []
     answers = []
-    chain = answer_chain(langchain_model(), langchain_retriever(), CONFIG)
+    chain = answer_chain(langchain_model(says), langchain_retriever(), CONFIG)
     for question, mode, condition in turns:
         given: Any = {"input": question, "chat_history": history, "mode": mode, "filter": condition}
         output: Any = list(chain.stream(given))[-1] if streamed else chain.invoke(given)
@@ -155,11 +109,7 @@ def through_langchain(turns: Sequence[Turn], *, streamed: bool) -> list[Answer]:
 def through_llamaindex(turns: Sequence[Turn], *, streamed: bool) -> list[Answer]:
     history: list[ChatMessage] = []
     answers = []
-    engine = AnswerQueryEngine(
-        LlamaIndexModel(),
-        llamaindex_retriever(),
-        CONFIG,
-    )
+    engine = AnswerQueryEngine(LlamaIndexModel(says=says), llamaindex_retriever(), CONFIG)
     for question, mode, condition in turns:
         run = engine.start_run(question, history, mode, condition, is_streamed=streamed)
         *_, answer = run.events()
@@ -220,17 +170,19 @@ def answers_of_all_three(
 ) -> list[Answer]:
     """The answers of the engine, of LangChain and of LlamaIndex to one question of a conversation."""
     assembly = replace(assembly or OPEN, neighbors="unfiltered")
-    chain = AnswerChain.from_index(INDEX, engine_model, RETRIEVAL, assembly, config)
+    chain = AnswerChain.from_index(INDEX, engine_model(says), RETRIEVAL, assembly, config)
     history = [Exchange(*pair) for pair in earlier]
     first: Any = [*chain.stream(question, history=history)] if streamed else [chain.answer(question, history=history)]
     langchain = langchain_retriever(assembly)
     said = [message for asked, answer in earlier for message in (HumanMessage(asked), AIMessage(answer))]
-    runnable, given = answer_chain(langchain_model(), langchain, config), {"input": question, "chat_history": said}
+    runnable, given = answer_chain(langchain_model(says), langchain, config), {"input": question, "chat_history": said}
     outputs: Any = [*runnable.stream(given)] if streamed else [runnable.invoke(given)]  # type: ignore[arg-type]
     assert "".join(output.get("answer", "") for output in outputs) == outputs[-1]["result"].text
     llamaindex = llamaindex_retriever(assembly)
     messages = [ChatMessage(content=one.content, role="user" if one.type == "human" else "assistant") for one in said]
-    run = AnswerQueryEngine(LlamaIndexModel(), llamaindex, config).start_run(question, messages, is_streamed=streamed)
+    run = AnswerQueryEngine(LlamaIndexModel(says=says), llamaindex, config).start_run(
+        question, messages, is_streamed=streamed
+    )
     *pieces, third = run.events()
     assert "".join(piece.text for piece in pieces) == third.text
     labels = [citation.label for citation in third.context.citations] if third.context else []
@@ -257,28 +209,8 @@ def test_all_three_hold_the_prompt_to_the_window_alike() -> None:
     assert [compared(answer) for answer in answers[1:]] == [expected] * 2
 
 
-def test_all_three_divide_the_window_alike_and_their_traces_say_what_gave_way() -> None:
-    shares = Share("conversation", floor=60, cap=120), Share("documents", floor=40)
-    budget = TokenBudget(
-        window=500, system=0, query=0, conversation=0, generation=100, buffer=64, context_cap=200, shares=shares
-    )
-    config = AnswerConfig(rewrite="off", modes={"normal": Mode(answer_tokens=100)})
-    earlier = [(f"Question {number}?", "word " * 30) for number in range(12)]
-    answers = answers_of_all_three(config, DRINK, earlier, assembly=AssemblyConfig(max_tokens=budget))
-    expected = compared(answers[0])
-    assert expected["notes"][0].startswith("history: 18 messages left out, beyond 5 exchanges or 120 tokens")
-    assert [compared(answer) for answer in answers[1:]] == [expected] * 2
-    notes = [answer.context.trace.notes[0] for answer in answers if answer.context]
-    assert notes == ["budget: documents gave way, 116 of 200 tokens"] * 3
-
-
 def test_a_chat_model_that_says_its_window_is_held_to_it_in_both_frameworks() -> None:
     """The published rule: system prompt, query, history, context and answer share one window."""
-
-    class Sized(LlamaIndexModel):
-        @property
-        def metadata(self) -> LLMMetadata:
-            return LLMMetadata(is_chat_model=True, context_window=400)
 
     config = AnswerConfig(modes={"normal": Mode(answer_tokens=100)}, rewrite="off")
     long = "word " * 150
@@ -286,11 +218,7 @@ def test_a_chat_model_that_says_its_window_is_held_to_it_in_both_frameworks() ->
     history = [HumanMessage("Where do I park?"), AIMessage(long)]
     chain = answer_chain(sized, langchain_retriever(), config)
     first = chain.invoke({"input": DRINK, "chat_history": history})["result"]
-    engine = AnswerQueryEngine(
-        Sized(),
-        llamaindex_retriever(),
-        config,
-    )
+    engine = AnswerQueryEngine(LlamaIndexModel(says=lambda _: "Water [1].", window=400), llamaindex_retriever(), config)
     messages = [ChatMessage(content="Where do I park?", role="user"), ChatMessage(content=long, role="assistant")]
     second = engine.answer(DRINK, chat_history=messages)
     assert first.notes == second.notes
@@ -342,12 +270,12 @@ def test_a_spoken_answer_has_the_same_citations_in_both_frameworks(assembly: Ass
     """The published rule: a spoken answer has the same sources, without labels, also with the default format."""
     question, spoken = "What is measured in the morning?", "Ferritin is measured then."
     config, assembly = AnswerConfig(voice=True), replace(assembly, neighbors="unfiltered")
-    chain = AnswerChain.from_index(INDEX, lambda request: spoken, RETRIEVAL, assembly, config)
+    chain = AnswerChain.from_index(INDEX, engine_model(lambda _: spoken), RETRIEVAL, assembly, config)
     expected = [citation.chunk_ids for citation in chain.answer(question).citations]
     langchain = langchain_retriever(assembly)
-    output = answer_chain(RunnableLambda(lambda messages: spoken), langchain, config).invoke({"input": question})
+    output = answer_chain(langchain_model(lambda _: spoken), langchain, config).invoke({"input": question})
     llamaindex = llamaindex_retriever(assembly)
-    response: Any = AnswerQueryEngine(SpokenModel(), llamaindex, config).query(question)
+    response: Any = AnswerQueryEngine(LlamaIndexModel(says=lambda _: spoken), llamaindex, config).query(question)
     assert "lab#0" in expected[0]
     assert (output["answer"], str(response)) == (spoken, spoken)
     assert [tuple(one["chunk_ids"]) for one in output["citations"]] == expected

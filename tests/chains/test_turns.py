@@ -75,20 +75,6 @@ def test_labels_go_on_after_those_that_no_answer_used() -> None:
     assert answered("Nowhere.")["last_label"] == 2
 
 
-def test_documents_keep_the_labels_that_no_answer_used() -> None:
-    first = Message("In the morning [1].", {"ctxassembly": answered()})
-    again = answered("Nowhere.", Conversation.from_messages([first]))
-    assert [citation["label"] for citation in again["citations"]] == ["1", "2"]
-    assert again["last_label"] == 2
-
-
-def test_citations_are_found_in_the_messages_of_a_conversation() -> None:
-    messages = [Message("In the morning.", {"ctxassembly": answered(said)}) for said in ("So [1].", "So [2].")]
-    cited = resolve("First [1], then [2].", [Message(QUESTION, {}), *messages])
-    assert [citation.label for citation in cited.citations] == ["1", "2"]
-    assert resolve("And [3]?", messages).unknown == ("3",)
-
-
 LABELED = {"citations": [], "cited": [], "last_label": 1}
 
 
