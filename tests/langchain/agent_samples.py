@@ -112,6 +112,10 @@ def tool_messages(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
     return [each for each in messages if isinstance(each, ToolMessage)]
 
 
+async def run(runnable: Any, given: Any, config: Any = None, *, awaited: bool) -> Any:
+    return await runnable.ainvoke(given, config) if awaited else runnable.invoke(given, config)
+
+
 def asked(question: str) -> dict[str, Any]:
     return {"messages": [("user", question)]}
 

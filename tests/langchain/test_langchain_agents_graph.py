@@ -16,7 +16,7 @@ from langgraph.types import Overwrite, Send
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from agent_samples import assert_labels_count_on, index, may_read, pages, tenant_chunks
+from agent_samples import assert_labels_count_on, index, may_read, pages, run, tenant_chunks
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryIndex, RetrievalConfig, resolve
 from ctxassembly import Conversation as SentConversation
 from ctxassembly.errors import ConfigError, InputError
@@ -59,10 +59,6 @@ def chatting(node: Any, saver: Any, state: Any = Conversation) -> Any:
     made = StateGraph(state).add_node("search", node).add_node("answer", answer)
     made.add_edge(START, "search").add_edge("search", "answer").add_edge("answer", END)
     return made.compile(checkpointer=saver, interrupt_before=["answer"])
-
-
-async def run(graph: Any, given: Any, *, awaited: bool, config: Any = None) -> Any:
-    return await graph.ainvoke(given, config) if awaited else graph.invoke(given, config)
 
 
 @pytest.mark.parametrize("awaited", [True, False])
@@ -202,16 +198,6 @@ def test_hits_and_retrieved_are_evidence_as_well() -> None:
     for given in ([hit], [[hit], [hit]], ours.retrieve("water")):
         context = Context.from_dict(context_node(ContextAssembler()).invoke({"documents": given})["context"])
         assert context.text.count("Drink water.") == 1
-
-
-def test_labels_go_on_after_those_of_messages() -> None:
-    """As after an agent, whose tools' messages carry contexts."""
-    from langchain_core.messages import ToolMessage
-
-    before = ContextAssembler().as_context().invoke(BEFORE[:2])
-    message = ToolMessage(before.text, artifact=before.to_dict(), tool_call_id="1")
-    found = context_node(RETRIEVER).invoke({"messages": [message, HumanMessage("topic1")]})
-    assert Context.from_dict(found["context"]).citations[0].label == str(int(before.citations[-1].label) + 1)
 
 
 @dataclass

@@ -19,13 +19,13 @@ from langgraph.graph import END, START, StateGraph, add_messages
 from langgraph.prebuilt import ToolNode
 from pydantic import BaseModel
 
+from agent_samples import run
 from ctxassembly import AssemblyConfig, Context, resolve
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextChannel,
     context_node,
     context_tool,
-    resolve_citations,
 )
 from langchain_samples import WORDS, WordEmbeddings
 
@@ -85,27 +85,7 @@ def all_differ(found: Sequence[Sequence[int]]) -> bool:
     return len(every) == len(set(every))
 
 
-async def run(graph: Any, given: Any, config: Any = None, *, awaited: bool) -> Any:
-    return await graph.ainvoke(given, config) if awaited else graph.invoke(given, config)
-
-
 ASKED: Any = {"messages": [HumanMessage("What of drinking?")]}
-
-
-@pytest.mark.parametrize("awaited", [False, True])
-async def test_after_time_travel_a_call_has_the_labels_of_its_own_branch(awaited: bool) -> None:
-    """From the checkpoint before the tools, and from one whose question was changed."""
-    answers = [calling("Rule 2 on drinking"), *[AIMessage("See [1].", id=f"end{n}") for n in range(3)]]
-    model = Model(messages=iter(answers))
-    app = create_agent(model, [searching()], checkpointer=InMemorySaver())
-    first = await run(app, ASKED, THREAD, awaited=awaited)
-    assert labels(first["messages"]) == [[1, 2, 3]]
-    before = next(one.config for one in app.get_state_history(THREAD) if one.next == ("tools",))
-    for _ in range(2):
-        again = await run(app, None, before, awaited=awaited)
-        assert labels(again["messages"]) == [[1, 2, 3]]
-        message = resolve_citations(again["messages"][-1], again["messages"], tools=["search"])
-        assert message.response_metadata["ctxassembly"] == {"unknown": []}
 
 
 @pytest.mark.parametrize("awaited", [False, True])

@@ -22,6 +22,7 @@ from agent_samples import (
     index,
     may_read,
     pages,
+    run,
     search,
     tenant_chunks,
     tool_messages,
@@ -45,10 +46,6 @@ BEFORE, AFTER = pages("before.pdf"), pages("after.pdf")
 
 def retriever(k: int = 3) -> Any:
     return index(*BEFORE, *AFTER).as_retriever(search_kwargs={"k": k})
-
-
-async def run(graph: Any, given: Any, config: Any = None, *, awaited: bool) -> Any:
-    return await graph.ainvoke(given, config) if awaited else graph.invoke(given, config)
 
 
 @pytest.mark.parametrize("awaited", [True, False])

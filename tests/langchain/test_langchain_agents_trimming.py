@@ -93,24 +93,3 @@ def test_ours_works_with_what_langchain_removes(own: Any) -> None:
         assert max(said.values(), default=1) == 1
     removed = [prompt for _, prompt in talk.prompts if SUMMARY in str(prompt) or "[cleared]" in read_text(prompt)]
     assert len(removed) > len(TENANTS)
-
-
-@pytest.mark.parametrize("own", [summaries, edits])
-def test_a_branch_has_the_conversation_of_its_own_messages(own: Any) -> None:
-    talk = Talk(own)
-    for topic in (0, 1, 2, 3):
-        talk.ask("north", topic)
-    graph, _ = talk.graph(0)
-    thread: Any = {"configurable": {"thread_id": "north"}}
-    before = next(
-        one
-        for one in graph.get_state_history(thread)
-        if not one.next and sum(message.type == "human" for message in one.values["messages"]) == 2
-    )
-    seen = read_text(before.values["messages"])
-    state = talk.ask("north", 3, before.config)
-    assert "about topic3 and north3" not in seen
-    assert "about topic3 and north3" in read_text(talk.prompts[-1][1])
-    assert "topic2?" not in str(state["messages"])
-    labels = [one.label for found in contexts_in(state["messages"], ["search"]) for one in found.citations]
-    assert set(labels) == {"1"}

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from functools import reduce
-from operator import add
 from typing import Any
 
 import pytest
@@ -16,7 +12,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from chain_samples import KEYWORD, Scripted
+from chain_samples import HOW, KEYWORD, Scripted
 from ctxassembly import AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig
 from ctxassembly.answering import AnswerConfig, ScopeCall
 from langchain_ctxassembly import (
@@ -35,18 +31,6 @@ pytestmark = [
 
 QUESTION = "When does the contract end?"
 TEXTS = {"ours": "The contract of Ms Vos ends on 30 June.", "theirs": "The contract with the city ends on 1 May."}
-
-
-async def _astreamed(chain: Any, asked: Any, config: Any) -> Any:
-    return reduce(add, [piece async for piece in chain.astream(asked, config)])
-
-
-HOW: dict[str, Callable[..., Any]] = {
-    "invoke": lambda chain, asked, config: chain.invoke(asked, config),
-    "ainvoke": lambda chain, asked, config: asyncio.run(chain.ainvoke(asked, config)),
-    "stream": lambda chain, asked, config: reduce(add, chain.stream(asked, config)),
-    "astream": lambda chain, asked, config: asyncio.run(_astreamed(chain, asked, config)),
-}
 
 
 def documents(*tenants: str) -> list[Document]:

@@ -10,36 +10,41 @@ from typing import Any
 import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.chat_history import InMemoryChatMessageHistory
+from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from chain_samples import (
     ANSWER,
+    HOW,
+    KEYWORD,
     QUESTION,
     Runs,
     Scripted,
     following,
     is_understanding,
+    leaflets,
     retriever,
 )
-from ctxassembly import AnswerError, ConfigError, InputError
+from ctxassembly import AnswerError, ConfigError, InputError, MemoryIndex, StoreError, Supplement
 from ctxassembly.answering import AnswerConfig, Intent
 from ctxassembly.data.trace import SPAN_PREFIX
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, answer_chain, understanding_chain
+from langchain_ctxassembly import (
+    ContextAssembler,
+    ContextAssemblyRetriever,
+    ContextRetriever,
+    answer_chain,
+    understanding_chain,
+)
+from langchain_samples import document, vector_store
 
 CONFIGURABLE = ContextAssembler().configurable_fields(config=ConfigurableField("config"))
 KEYS = {"input", "answer", "context", "citations", "quotes", "documents", "trace", "conversation", "result", "message"}
 FOLLOWUP = "And before?"
 REWRITTEN = "What to drink before a gastroscopy?"
-
-
-def summed(pieces: list[Any]) -> Any:
-    total = pieces[0]
-    for piece in pieces[1:]:
-        total = total + piece
-    return total
 
 
 def without_times(value: Any) -> Any:
@@ -70,19 +75,15 @@ def test_an_answer_comes_with_all_that_it_rests_on() -> None:
     json.dumps({key: value for key, value in output.items() if key in ("input", "answer", "citations", "trace")})
 
 
-async def test_called_awaited_and_streamed_it_is_the_same_answer() -> None:
-    chain = answer_chain(Scripted(), retriever())
-    given = {"input": QUESTION}
-    called = chain.invoke(given)
-    assert same(await chain.ainvoke(given)) == same(called)
-    streamed = list(chain.stream(given))
-    assert [list(piece) for piece in streamed[:-1]] == [["answer"]] * (len(streamed) - 1)
-    assert len(streamed) > 3
-    assert "answer" not in streamed[-1]
-    assert same(summed(streamed)) == same(called)
-    awaited = [piece async for piece in chain.astream(given)]
-    assert same(summed(awaited)) == same(called)
-    assert [same(one) for one in chain.batch([given, given])] == [same(called)] * 2
+def test_called_awaited_and_streamed_it_is_the_same_answer() -> None:
+    chain, given = answer_chain(Scripted(), retriever()), {"input": QUESTION}
+    called, *others = (same(ask(chain, given)) for ask in HOW.values())
+    assert others == [called] * 3
+    assert [same(one) for one in chain.batch([given, given])] == [called] * 2
+    *pieces, last = chain.stream(given)
+    assert [list(piece) for piece in pieces] == [["answer"]] * len(pieces)
+    assert len(pieces) > 3
+    assert "answer" not in last
 
 
 # A conversation
@@ -111,8 +112,8 @@ def test_all_but_the_engines_own_answer_survives_a_checkpoint() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # LangChain wants a graph; chains of users have this one
-@pytest.mark.parametrize("streamed", [False, True])
-def test_langchains_message_history_keeps_the_conversation(streamed: bool) -> None:
+@pytest.mark.parametrize("how", ["invoke", "stream"])
+def test_langchains_message_history_keeps_the_conversation(how: str) -> None:
     histories: dict[str, InMemoryChatMessageHistory] = {}
     chain = RunnableWithMessageHistory(
         answer_chain(Scripted(says=following({"question": REWRITTEN})), retriever()),
@@ -122,14 +123,8 @@ def test_langchains_message_history_keeps_the_conversation(streamed: bool) -> No
         output_messages_key="message",
     )
     for session, question in (("ann", QUESTION), ("bob", QUESTION), ("ann", FOLLOWUP)):
-        config = {"configurable": {"session_id": session}}
-        output = (
-            summed(list(chain.stream({"input": question}, config)))
-            if streamed
-            else chain.invoke({"input": question}, config)
-        )
+        output = HOW[how](chain, {"input": question}, {"configurable": {"session_id": session}})
     assert [one.metadata["citation"]["label"] for one in output["context"]] == ["2"]
-    assert {one.id for one in output["documents"]} == {"gastro#0", "gastro#1"}
     assert [len(histories[name].messages) for name in ("ann", "bob")] == [4, 2]
 
 
@@ -139,32 +134,30 @@ def test_langchains_message_history_keeps_the_conversation(streamed: bool) -> No
 STEPS = ["understand", "retrieve", "assemble", "answer"]
 
 
-async def test_each_step_is_a_run_below_the_chains() -> None:
-    chain = answer_chain(
-        Scripted(says=following({"question": REWRITTEN})), retriever(), AnswerConfig(rewrite="always")
-    ).with_config(run_name="ask")
-    for way in ("invoke", "stream", "ainvoke", "astream"):
-        runs = Runs()
-        given, config = {"input": QUESTION}, {"callbacks": [runs]}
-        if way == "invoke":
-            chain.invoke(given, config)
-        elif way == "stream":
-            list(chain.stream(given, config))
-        elif way == "ainvoke":
-            await chain.ainvoke(given, config)
-        else:
-            _ = [piece async for piece in chain.astream(given, config)]
-        assert runs.below("ask") == STEPS, way
-        assert {name: usage["input_tokens"] for name, usage in runs.tokens.items()} == {"understand": 40, "answer": 40}
-        assert {one.id for one in runs.ended["retrieve"]} == {"gastro#0", "lab#0"}
-        assert dict(runs.events).keys() == {"context_assembled", "question_answered"}
-        steps = {step["name"]: (step["tokens_in"], step["tokens_out"]) for step in runs.events[-1][1]["steps"]}
-        assert steps == {
-            "understand": (40, 5),
-            "retrieve": (None, None),
-            "assemble": (None, None),
-            "answer": (40, 5),
-        }, way
+@pytest.mark.parametrize("how", HOW)
+def test_each_step_is_a_run_below_the_chains(how: str) -> None:
+    llm, runs = Scripted(says=following({"question": REWRITTEN})), Runs()
+    chain = answer_chain(llm, retriever(), AnswerConfig(rewrite="always")).with_config(run_name="ask")
+    HOW[how](chain, {"input": QUESTION}, {"callbacks": [runs]})
+    assert runs.below("ask") == STEPS
+    assert {name: usage["input_tokens"] for name, usage in runs.tokens.items()} == {"understand": 40, "answer": 40}
+    assert {one.id for one in runs.ended["retrieve"]} == {"gastro#0", "lab#0"}
+    assert dict(runs.events).keys() == {"context_assembled", "question_answered"}
+    steps = {step["name"]: (step["tokens_in"], step["tokens_out"]) for step in runs.events[-1][1]["steps"]}
+    tokens = (40, 5)
+    assert steps == {"understand": tokens, "retrieve": (None, None), "assemble": (None, None), "answer": tokens}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_search_that_fails_ends_its_run_with_the_error(how: str) -> None:
+    class Broken(MemoryIndex):
+        def search(self, request: Any) -> Any:
+            raise ConnectionError("no route to host")
+
+    runs, chain = Runs(), answer_chain(Scripted(), ContextRetriever(Broken(leaflets()), config=KEYWORD))
+    with pytest.raises(StoreError, match="no route to host"):
+        HOW[how](chain, {"input": QUESTION}, {"callbacks": [runs]})
+    assert {"retrieve", "answer_chain"} <= set(runs.failed)
 
 
 async def test_events_of_a_stream_name_the_steps() -> None:
@@ -251,12 +244,10 @@ async def test_understanding_is_a_runnable_by_itself() -> None:
 # Fallbacks and faults
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-def test_a_fallback_answers_where_the_first_model_fails_at_once(streamed: bool) -> None:
-    llm = Scripted(fails="at once").with_fallbacks([Scripted()])
-    chain = answer_chain(llm, retriever())
-    output = summed(list(chain.stream({"input": QUESTION}))) if streamed else chain.invoke({"input": QUESTION})
-    assert output["answer"] == ANSWER
+@pytest.mark.parametrize("how", HOW)
+def test_a_fallback_answers_where_the_first_model_fails_at_once(how: str) -> None:
+    chain = answer_chain(Scripted(fails="at once").with_fallbacks([Scripted()]), retriever())
+    assert HOW[how](chain, {"input": QUESTION})["answer"] == ANSWER
 
 
 async def test_after_the_first_token_no_fallback_takes_over() -> None:
@@ -338,3 +329,41 @@ def test_wrong_arguments_are_an_error(llm: Any, found: Any, settings: Any, messa
 def test_a_wrong_input_is_an_error(given: Any, message: str) -> None:
     with pytest.raises((ConfigError, InputError), match=message):
         answer_chain(Scripted(), retriever()).invoke(given)
+
+
+# Retrievers of other makes
+
+
+class Plain(BaseRetriever):
+    """A retriever of one's own, which takes no more than words."""
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return [Document(f"{query} In the morning.", metadata={"source": "own.pdf"})]
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("wrap", [lambda own: own, lambda own: own.with_retry()])
+def test_any_retriever_will_do_and_is_refused_a_filter(wrap: Any, how: str) -> None:
+    chain, runs = answer_chain(Scripted(), wrap(Plain())), Runs()
+    output = HOW[how](chain, {"input": QUESTION}, {"callbacks": [runs]})
+    assert (output["answer"], output["citations"][0]["source"]) == (ANSWER, "own.pdf")
+    assert output["trace"]["retrieval"]["question"]["notes"][0].startswith("searched by ")
+    assert runs.below("answer_chain") == ["retrieve", "assemble", "answer"]
+    assert len(runs.below("retrieve")) == 1
+    with pytest.raises(ConfigError, match=r"directly inside, not .*: give the filter to the search in its own way"):
+        HOW[how](chain, {"input": QUESTION, "filter": {"year": 2021}})
+
+
+def test_the_filter_of_a_call_is_in_addition_to_the_retrievers_own() -> None:
+    made = [document("A", at, user=user) for at, user in enumerate(("ann", "ann", "bob"))]
+    own = {"k": 4, "filter": lambda one: one.metadata["user"] == "ann"}
+    chain = answer_chain(Scripted(), vector_store(made).as_retriever(search_kwargs=own))
+    with pytest.raises(ConfigError, match="retriever must be without a filter of its own"):
+        chain.invoke({"input": QUESTION, "filter": {"page": 1}})
+    output = chain.invoke({"input": QUESTION, "filter": lambda one: one.metadata["chunk_index"] > 0})
+    assert [one.id for one in output["documents"]] == ["A#1"]
+
+
+def test_a_supplement_of_the_retriever_is_in_the_context() -> None:
+    ours = retriever(supplement=lambda query: Supplement(f"Asked: {query}", force=True))
+    assert f"Asked: {QUESTION}" in answer_chain(Scripted(), ours).invoke({"input": QUESTION})["result"].context.text

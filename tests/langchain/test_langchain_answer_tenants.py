@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from functools import reduce
-from operator import add
 from typing import Any, NamedTuple
 
 import pytest
@@ -20,7 +17,7 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda, Runnable
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
 from tenants import NOT_REWRITTEN, QUESTION, SAID, chunks, leaning, said_of, texts_of
 
-from chain_samples import KEYWORD, Scripted
+from chain_samples import HOW, KEYWORD, Scripted
 from ctxassembly import MemoryIndex
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -161,16 +158,6 @@ WAYS: dict[str, Callable[[str], Given]] = {
         of_index(filter=of("ours"), supplement=lambda query: f"For {tenant}: {SAID[tenant]}")
     ),
 }
-HOW: dict[str, Callable[..., Any]] = {
-    "invoke": lambda chain, asked, config: chain.invoke(asked, config),
-    "ainvoke": lambda chain, asked, config: asyncio.run(chain.ainvoke(asked, config)),
-    "stream": lambda chain, asked, config: reduce(add, chain.stream(asked, config)),
-    "astream": lambda chain, asked, config: asyncio.run(_astreamed(chain, asked, config)),
-}
-
-
-async def _astreamed(chain: Any, asked: Any, config: Any) -> Any:
-    return reduce(add, [piece async for piece in chain.astream(asked, config)])
 
 
 def read_by(tenant: str, output: Any) -> str:

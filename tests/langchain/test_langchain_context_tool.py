@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.documents import Document
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -19,8 +18,8 @@ from langchain_tests.unit_tests import ToolsUnitTests
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent_samples import Scripted, calls, tool_messages
-from ctxassembly import AssemblyConfig, Context, Conversation, Labels, MemoryIndex, RetrievalConfig, resolve
+from agent_samples import Scripted, calls, run, tool_messages
+from ctxassembly import AssemblyConfig, Context, Conversation, Labels, MemoryIndex, RetrievalConfig
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -152,63 +151,39 @@ def test_labels_are_not_counted_out() -> None:
 # In an agent
 
 
-class Model(GenericFakeChatModel):
-    """Says what it is told to, whatever its tools are."""
-
-    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-        return self
-
-
-def asking(*queries: str, turn: int = 0) -> AIMessage:
-    made = [call(query, number=f"{turn}-{n}") for n, query in enumerate(queries)]
-    return AIMessage("", tool_calls=made)
-
-
-def agent(tool: BaseTool, answers: list[AIMessage], **settings: Any) -> Any:
-    return create_agent(Model(messages=iter(answers)), [tool], **settings)
+ASKED: Any = {"messages": [HumanMessage("What is what?")]}
 
 
 def contexts(state: Any) -> list[Context]:
-    return [Context.from_dict(one.artifact) for one in state["messages"] if isinstance(one, ToolMessage)]
+    return [Context.from_dict(one.artifact) for one in tool_messages(state["messages"])]
 
 
-def sent(context: Context) -> list[str]:
-    return [context.text[slice(*source.span)] for source in context.provenance]
-
-
-def labels(state: Any) -> list[str]:
-    return [citation.label for context in contexts(state) for citation in context.citations]
-
-
-THREAD: Any = {"configurable": {"thread_id": "1"}}
-ASKED: Any = {"messages": [HumanMessage("What is what?")]}
+def sent(found: list[Context]) -> list[str]:
+    return [context.text[slice(*source.span)] for context in found for source in context.provenance]
 
 
 @pytest.mark.parametrize("kind", RETRIEVERS)
 @pytest.mark.parametrize("awaited", [False, True])
 async def test_each_call_goes_on_after_the_labels_before(kind: str, awaited: bool) -> None:
     """One after the other, and several at once."""
-    answers = [asking("falcon", "ember", "willow"), asking("copper", turn=1), AIMessage("It is the falcon [1] [2].")]
-    tool = context_tool(RETRIEVERS[kind](), assembler=ContextAssembler(config=OPEN) if kind == "any" else None)
-    app = agent(tool, answers)
-    state = await app.ainvoke(ASKED) if awaited else app.invoke(ASKED)
-    found = labels(state)
-    assert len(contexts(state)) == 4
-    assert len(set(found)) > 4
-    assert "1" in found
-    texts = [source for context in contexts(state)[3:] for source in sent(context)]
-    assert {text for context in contexts(state)[:3] for text in sent(context)}.isdisjoint(texts)
+    turns = [calls("falcon", "ember", "willow", name="leaflets"), calls("copper", name="leaflets")]
+    assembler = ContextAssembler(config=OPEN) if kind == "any" else None
+    tool = context_tool(RETRIEVERS[kind](), "leaflets", assembler=assembler)
+    state = await run(create_agent(Scripted(*turns, AIMessage("It is [1] [2].")), [tool]), ASKED, awaited=awaited)
+    *first, last = contexts(state)
+    labels = [citation.label for context in (*first, last) for citation in context.citations]
+    assert "1" in labels
+    assert len(set(labels)) > 4
+    assert set(sent(first)).isdisjoint(sent([last]))
     message = resolve_citations(state["messages"][-1], state["messages"])
     annotations = message.content_blocks[0]["annotations"]  # type: ignore[typeddict-item]
     assert [one["extras"]["label"] for one in annotations] == ["1", "2"]
-    assert resolve("All.", state["messages"]).unused != ()
 
 
 def test_the_assemblers_own_labels_take_precedence() -> None:
-    state = agent(
-        context_tool(scored(conversation=Conversation(labels=Labels(40)))), [asking("falcon"), AIMessage("Done.")]
-    ).invoke(ASKED)
-    assert labels(state)[0] == "40"
+    tool = context_tool(scored(conversation=Conversation(labels=Labels(40))), "leaflets")
+    state = create_agent(Scripted(calls("falcon", name="leaflets"), AIMessage("Done.")), [tool]).invoke(ASKED)
+    assert contexts(state)[0].citations[0].label == "40"
 
 
 # Whose text a caller may read: a handbook of two tenants, whose chunks stand between each other
@@ -266,7 +241,8 @@ async def test_an_agent_reads_what_its_user_may_neighbors_too(kind: str, awaited
     make, condition = TENANTED[kind]
     tool = context_tool(make(), filter=condition)
     for tenant in ("north", "south"):
-        app = agent(tool, [asking("gate 5 opens", "gate 8 opens"), AIMessage("Done.")], context_schema=str)
+        model = Scripted(calls("gate 5 opens", "gate 8 opens", name="search_documents"), AIMessage("Done."))
+        app: Any = create_agent(model, [tool], context_schema=str)
         call: Any = {"config": {"configurable": {"tenant": tenant}}, "context": tenant}
         state = await app.ainvoke(ASKED, **call) if awaited else app.invoke(ASKED, **call)
         for context in contexts(state):
@@ -279,14 +255,16 @@ async def test_an_agent_reads_what_its_user_may_neighbors_too(kind: str, awaited
 
 def test_neighbors_that_everybody_may_read_are_the_other_tenants() -> None:
     """So the test above could fail."""
-    app = agent(context_tool(over_an_index("unfiltered")), [asking("gate 5"), AIMessage("Done.")])
-    (context,) = contexts(app.invoke(ASKED))
-    assert read_by(context) == {"north", "south"}
+    message = context_tool(over_an_index("unfiltered")).invoke(call("gate 5"))
+    assert read_by(Context.from_dict(message.artifact)) == {"north", "south"}
 
 
 def test_a_filter_that_no_search_would_apply_is_refused() -> None:
-    app = agent(context_tool(plain().with_retry(), filter=of_config), [asking("falcon"), AIMessage("Done.")])
-    with pytest.raises(ConfigError, match="needs a VectorStoreRetriever or ScoredRetriever directly inside"):
-        app.invoke(ASKED, {"configurable": {"tenant": "north"}})
+    model = Scripted(calls("falcon", name="search_documents"))
+    for found in (plain().with_retry(), scored().with_retry()):
+        app: Any = create_agent(model, [context_tool(found, filter=of_config)])
+        with pytest.raises(ConfigError, match="needs a VectorStoreRetriever or ScoredRetriever directly inside"):
+            app.invoke(ASKED, {"configurable": {"tenant": "north"}})
+        model = Scripted(calls("falcon", name="search_documents"))
     with pytest.raises(ConfigError, match="filter must be a function from the runtime"):
         context_tool(plain(), filter={"tenant": "north"})  # type: ignore[arg-type]

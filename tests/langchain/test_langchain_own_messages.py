@@ -186,8 +186,9 @@ def test_a_context_tool_knows_the_tools_that_the_middleware_was_told() -> None:
     assert tool_messages(state["messages"])[-1].text == "The sources that were found are given above ([1])."
 
 
-def test_labels_continue_after_those_of_the_tools_that_a_context_tool_is_told() -> None:
-    """They are those of another agent on the same thread, or end with `to_tool_output`."""
+@pytest.mark.parametrize("knows", [False, True])
+def test_labels_continue_after_those_of_the_tools_that_a_context_tool_is_told(knows: bool) -> None:
+    """Tools of another agent on the same thread, or of this one; they end with `to_tool_output`."""
     car = Document("You may not drive on that day.", id="car", metadata={"source": "car.pdf"})
 
     @tool(response_format="content_and_artifact")
@@ -197,17 +198,13 @@ def test_labels_continue_after_those_of_the_tools_that_a_context_tool_is_told() 
 
     found, saver = STORE.as_retriever(search_kwargs={"k": 1}), InMemorySaver()
     told = context_tool(found, "leaflets", "Searches.", assembler=OPEN, tools=["manuals"])
-    own = context_tool(index(car).as_retriever(search_kwargs={"k": 1}), "manuals", "Searches.", assembler=OPEN)
-    for first, tools in ((own, [told]), (manuals, [told]), (manuals, [manuals, told])):
-        before = create_agent(Scripted(calls("a", name="manuals"), AIMessage("So [1].")), [first], checkpointer=saver)
-        after = create_agent(Scripted(calls("b", name="leaflets"), AIMessage("So [2].")), tools, checkpointer=saver)
-        thread: Any = {"configurable": {"thread_id": f"{first.name} {len(tools)} {first is own}"}}
-        before.invoke(asked("May I drive?"), thread)
-        messages = after.invoke(asked("How much?"), thread)["messages"]
-        resolved = resolve("No [1], 500 mg [2].", messages, tools=["manuals", "leaflets"])
-        assert [one.source for one in resolved.citations] == ["car.pdf", "leaflet.pdf"]
-    with pytest.raises(ConfigError, match="tools must be a list of names"):
-        context_tool(found, tools="manuals")
+    before = create_agent(Scripted(calls("a", name="manuals"), AIMessage("So [1].")), [manuals], checkpointer=saver)
+    model = Scripted(calls("b", name="leaflets"), AIMessage("So [2]."))
+    after = create_agent(model, [manuals, told] if knows else [told], checkpointer=saver)
+    before.invoke(asked("May I drive?"), THREAD)
+    messages = after.invoke(asked("How much?"), THREAD)["messages"]
+    resolved = resolve("No [1], 500 mg [2].", messages, tools=["manuals", "leaflets"])
+    assert [one.source for one in resolved.citations] == ["car.pdf", "leaflet.pdf"]
 
 
 def test_a_page_that_quotes_a_leaflet_is_no_leaflet() -> None:
@@ -228,28 +225,11 @@ def test_a_page_that_quotes_a_leaflet_is_no_leaflet() -> None:
         assert "given above" not in tool_messages(state["messages"])[-1].text
 
 
-KEYS = st.sampled_from(
-    [
-        "passages",
-        "trace",
-        "citation",
-        "citations",
-        "label",
-        "text",
-        "metadata",
-        "page_content",
-        "ctxassembly",
-        "cited",
-        "last_label",
-        "provenance",
-        "chunk_ids",
-        "pieces",
-        "content",
-        "node",
-        "artifact",
-        "additional_kwargs",
-    ]
+NAMES = (
+    "passages trace citation citations label text metadata page_content ctxassembly cited last_label provenance "
+    "chunk_ids pieces content node artifact additional_kwargs"
 )
+KEYS = st.sampled_from(NAMES.split())
 ODD = st.sampled_from(["1", "2", "0", "Smith2020", "1000000"])
 LEAVES = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=6) | ODD
 DATA = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5))

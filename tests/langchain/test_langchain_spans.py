@@ -14,9 +14,7 @@ from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.language_models import FakeListLLM
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tracers.context import collect_runs
-from langchain_core.tracers.langchain import LangChainTracer
 from langchain_core.tracers.schemas import Run
-from langsmith import Client
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -25,7 +23,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from chain_samples import QUESTION, Scripted, following, leaflets, retriever
 from ctxassembly import AssemblyConfig, MemoryIndex, MemoryStore, RetrievalConfig, StoreError
 from ctxassembly.answering import AnswerConfig
-from ctxassembly.data.trace import SPAN_PREFIX
 from langchain_ctxassembly import ContextAssembler, ContextRetriever, answer_chain
 from langchain_samples import Tracer, chunks, documents, memory_store, vector_store
 
@@ -221,19 +218,6 @@ def test_a_retrieval_below_no_run_makes_no_traces_of_its_stages() -> None:
 # In the chains that people have
 
 
-async def test_events_of_a_stream_tell_each_stage_below_its_parent() -> None:
-    events = [event async for event in retriever().astream_events(QUESTION, version="v2")]
-    stages = [event for event in events if event["name"].startswith(SPAN_PREFIX)]
-    told = [(event["event"], event["name"]) for event in stages]
-    assert told == [(kind, name) for name in STEPS + STAGES for kind in ("on_chain_start", "on_chain_end")]
-    ids = {event["name"]: event["run_id"] for event in events}
-    for event in stages:
-        above = [ids["ContextRetriever"], *([ids["ContextAssembler"]] if event["name"] in STAGES else [])]
-        assert event["parent_ids"] == above
-    ended = next(event for event in stages if event["event"] == "on_chain_end" and event["name"] == STEPS[1])
-    assert ended["data"]["output"]["ids"][0] == "lab#0"
-
-
 async def test_runs_at_the_same_time_on_an_event_loop_keep_their_stages_apart() -> None:
     runs = await asyncio.gather(*(traced(retriever(), QUESTION, awaited=True) for _ in range(8)))
     assert [tree(run) for run in runs] == [["ContextRetriever", *STEPS, ["ContextAssembler", *STAGES]]] * 8
@@ -264,33 +248,6 @@ async def test_searches_at_the_same_time_keep_their_steps_apart(awaited: bool) -
 
 
 # Where they are looked at
-
-
-class Posted(Client):
-    """A LangSmith client that sends nothing, and keeps what it would send."""
-
-    def __init__(self) -> None:
-        super().__init__(api_url="http://localhost:1", api_key="none", auto_batch_tracing=False)
-        self.created: dict[str, dict[str, Any]] = {}
-        self.updated: dict[str, dict[str, Any]] = {}
-
-    def create_run(self, name: str, inputs: Any, run_type: Any, **given: Any) -> None:
-        self.created[str(given["id"])] = {"name": name, "inputs": inputs, **given}
-
-    def update_run(self, run_id: Any, **given: Any) -> None:
-        self.updated[str(run_id)] = given
-
-
-def test_langsmith_gets_a_run_for_each_stage_with_its_counts() -> None:
-    client = Posted()
-    retriever().invoke(QUESTION, {"callbacks": [LangChainTracer(client=client)]})
-    by_name = {run["name"]: (id_, run) for id_, run in client.created.items()}
-    assert set(by_name) == {"ContextRetriever", "ContextAssembler", *STEPS, *STAGES}
-    for names, above in ((STEPS, "ContextRetriever"), (STAGES, "ContextAssembler")):
-        assert {str(by_name[name][1]["parent_run_id"]) for name in names} == {by_name[above][0]}
-    outputs = client.updated[by_name["ctxassembly.expand"][0]]["outputs"]
-    assert outputs == {"chunks": 2, "queries": 1}
-    json.dumps([client.updated[by_name[name][0]]["outputs"] for name in STEPS + STAGES])
 
 
 @pytest.fixture
