@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from chinese import HANDBOOK, QUESTIONS
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
@@ -15,7 +14,6 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.tools import create_retriever_tool
 from langchain_tests.integration_tests import RetrieversIntegrationTests
-from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from ctxassembly import (
     AssemblyConfig,
@@ -28,8 +26,8 @@ from ctxassembly import (
     Retrieved,
     StoreError,
 )
-from ctxassembly.retrieval import Boost, Node, Question, Relation, Taxonomy
-from langchain_ctxassembly import ContextAssembler, ContextRetriever, number_chunks
+from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
+from langchain_ctxassembly import ContextAssembler, ContextRetriever
 from langchain_samples import WordEmbeddings, chunks, documents, vector_store
 
 CORPUS = documents("A", "B", "C", "D")
@@ -39,15 +37,6 @@ QUERY = "the falcon in C, the granite in A and B, the ember in D"
 def index_of(found: Sequence[Document]) -> MemoryIndex:
     texts = [document.page_content for document in found]
     return MemoryIndex(chunks(found), WordEmbeddings().embed_documents(texts))
-
-
-def test_chinese_questions_are_answered_from_their_context() -> None:
-    found = [Document(text, metadata={"source": title}) for title, text in HANDBOOK.items()]
-    split = number_chunks(RecursiveCharacterTextSplitter(["。"], chunk_size=40, chunk_overlap=0).split_documents(found))
-    config = RetrievalConfig(strategy="keyword", limit=2)
-    retriever = ContextRetriever(MemoryIndex(chunks(split)), config=config)
-    for question, sentence in QUESTIONS.items():
-        assert sentence.removesuffix("。") in retriever.invoke(question)[0].page_content
 
 
 class TestStandard(RetrieversIntegrationTests):
@@ -114,12 +103,6 @@ class TestContext:
         assert context.text == "\n\n".join(document.page_content for document in retriever.invoke(QUERY, **call))
         assert context.trace.hits == 2
         assert {decision.document_id for decision in context.trace.decisions} <= {"A", "B"}
-
-    async def test_awaited_is_the_same(self) -> None:
-        retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings(), filter={"tenant": "y"})
-        context = await retriever.acontext(QUERY, k=3)
-        assert context.text == "\n\n".join(document.page_content for document in await retriever.ainvoke(QUERY, k=3))
-        assert context.text == retriever.context(QUERY, k=3).text
 
     def test_takes_a_question_that_was_rewritten(self) -> None:
         retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=1, supplement="Asked: {}".format)
@@ -200,20 +183,10 @@ class TestFilters:
         with pytest.raises(ConfigError, match="filter must be in the form of the retriever's own filter, which"):
             retriever.with_filter(lambda chunk: True)
 
-    def test_of_a_question_holds_for_neighbors(self) -> None:
-        mixed = halved("A")
-        retriever = ContextRetriever(index_of(mixed), WordEmbeddings(), k=1)
-        context = retriever.context(Question("the granite in A, paragraph 3", filter={"tenant": "x"}))
-        assert {decision.chunk_id for decision in context.trace.decisions} <= {"A#0", "A#1", "A#2", "A#3"}
-
     def test_holds_for_neighbors(self) -> None:
         retriever = ContextRetriever(index_of(halved("A")), WordEmbeddings(), k=1, filter={"tenant": "x"})
         [found] = retriever.invoke("the granite in A, paragraph 3")
         assert set(found.metadata["citation"]["chunk_ids"]) <= {"A#0", "A#1", "A#2", "A#3"}
-
-    def test_that_matches_nothing_gives_nothing(self) -> None:
-        retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings())
-        assert retriever.invoke(QUERY, filter={"tenant": "z"}) == []
 
     def test_reaches_a_vector_stores_retriever(self) -> None:
         vectors = vector_store(TENANTS).as_retriever()
@@ -295,18 +268,6 @@ class TestRerankers:
         assert [one.chunk.id for one in again.chunks] == list(candidates)[::-1][:5]
         assert again.chunks[0].score == pytest.approx(1 / (1 + math.exp(-3)))
 
-    def test_its_own_cut_is_noticed(self) -> None:
-        retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), rerankers=[_Backwards(top_n=3)])
-        assert any("cut by the reranker" in note for note in retriever.retrieve(QUERY).trace.notes)
-
-    def test_where_one_fails_the_next_is_asked(self) -> None:
-        retriever = ContextRetriever(
-            index_of(CORPUS), WordEmbeddings(), rerankers=[_Backwards(fails=True), _Backwards()]
-        )
-        trace = retriever.retrieve(QUERY).trace
-        assert any("out of order" in note for note in trace.notes)
-        assert [step.name for step in trace.steps].count("rerank") == 1
-
     def test_a_cross_encoder_scores_pairs(self) -> None:
         class Longest:
             def predict(self, pairs: list[tuple[str, str]]) -> list[float]:
@@ -321,14 +282,6 @@ def test_what_was_retrieved_can_be_assembled_elsewhere() -> None:
     retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=2)
     chain = RunnableLambda(retriever.retrieve) | ContextAssembler(store=index_of(CORPUS).with_filter(None))
     assert [d.page_content for d in chain.invoke(QUERY)] == [d.page_content for d in retriever.invoke(QUERY)]
-
-
-def test_boosts_move_a_category_up_and_say_so() -> None:
-    boost = Boost("category", 3.0, {"document_id": "B"})
-    found = ContextRetriever(index_of(CORPUS), WordEmbeddings(), config=RetrievalConfig(boosts=(boost,)))
-    best = found.retrieve("the falcon in C").chunks[0]
-    assert best.chunk.document_id == "B"
-    assert best.factors == (("category", 3.0),)
 
 
 def test_misuse_is_told() -> None:

@@ -17,7 +17,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from ctxassembly import AssemblyConfig, MemoryIndex, RetrievalConfig
-from ctxassembly.evaluate import assembled, evaluate
+from ctxassembly.evaluate import evaluate
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
@@ -74,16 +74,6 @@ def test_an_ensemble_and_chains_after_it_are_measured(systems: dict[str, Any]):
         # The blocks of a chain are the same text as its context, and have the same sources.
         assert report.estimate("chain", measure) == report.estimate("context", measure)
         assert report.estimate("retriever", measure) == report.estimate("context", measure)
-
-
-def test_documents_are_a_corpus(found: Any, systems: dict[str, Any]):
-    _, ensemble, documents = found
-    whole, restored = (evaluate(QUESTIONS, systems, corpus=one, progress=False) for one in (CORPUS, documents))
-    for system in systems:
-        for measure in ("recall", "complete"):
-            assert restored.estimate(system, measure) == whole.estimate(system, measure)
-    ours = assembled(ensemble, AssemblyConfig(max_tokens=400))(QUESTIONS[0]["question"])
-    assert {citation.source for citation in ours.citations} <= CORPUS.keys()
 
 
 def test_chains_that_answer_are_measured(found: Any):

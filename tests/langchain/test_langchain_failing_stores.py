@@ -16,13 +16,9 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from qdrant_client import models
 
-from chain_samples import Scripted
-from ctxassembly import AssemblyConfig, NothingToJoinWarning
-from ctxassembly.user_warnings import MAX_FACT_CHARS, REMEDY
-from langchain_ctxassembly import ContextAssemblyRetriever, answer_chain, number_chunks
+from ctxassembly import NothingToJoinWarning
+from langchain_ctxassembly import ContextAssemblyRetriever, number_chunks
 from langchain_samples import WordEmbeddings
-
-OPEN = AssemblyConfig(neighbors="unfiltered")
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -101,16 +97,6 @@ def answered(made: Any, *, is_async: bool) -> tuple[list[Document], list[str]]:
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("place", ["index", "offset"])
 @pytest.mark.parametrize("kind", [OwnChroma, CommunityChroma, OwnQdrant])
-def test_the_query_of_the_store_is_used(kind: Any, place: str, is_async: bool) -> None:
-    made = ContextAssemblyRetriever.from_vectorstore(filled(kind, chunks(place)), hits=1, config=OPEN)
-    found, messages = answered(made, is_async=is_async)
-    assert messages == []
-    assert [len(each.metadata["chunk_ids"]) for each in found] == [3, 3]
-
-
-@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-@pytest.mark.parametrize("place", ["index", "offset"])
-@pytest.mark.parametrize("kind", [OwnChroma, CommunityChroma, OwnQdrant])
 def test_under_a_filter_too(kind: Any, place: str, is_async: bool) -> None:
     """Another user's chunks stand at the same places of a file with the same name."""
     others = chunks(place, "bob")
@@ -126,41 +112,3 @@ def test_under_a_filter_too(kind: Any, place: str, is_async: bool) -> None:
     assert messages == []
     assert [len(each.metadata["chunk_ids"]) for each in found] == [3, 3]
     assert not any("Silk" in each.page_content for each in found)
-
-
-@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-@pytest.mark.parametrize("kind", [OwnFaiss, OwnMemory])
-def test_one_warning_where_no_other_query_is_known(kind: Any, is_async: bool) -> None:
-    made = ContextAssemblyRetriever.from_vectorstore(filled(kind, chunks("index")), hits=1, config=OPEN)
-    found, (message,) = answered(made, is_async=is_async)
-    fact, remedy = message.split(REMEDY)
-    assert "get_by_ids" in fact
-    assert len(fact) <= 2 * MAX_FACT_CHARS  # with its effect
-    assert "store=" in remedy
-    assert [len(each.metadata["chunk_ids"]) for each in found] == [1, 1]
-
-
-@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-@pytest.mark.parametrize(
-    "error", [NotImplementedError("no ids"), ValueError("no such id"), KeyError("a.pdf#3")], ids=repr
-)
-@pytest.mark.parametrize("kind", [OwnFaiss, OwnMemory])
-def test_a_chain_over_such_a_store_warns_once_and_notes_it_once(kind: Any, error: Exception, is_async: bool) -> None:
-    store = filled(kind, chunks("index"))
-    store.error = error
-    made = ContextAssemblyRetriever.from_vectorstore(store, hits=1, config=OPEN)
-    chain = answer_chain(Scripted(), made)
-    with pytest.warns(NothingToJoinWarning) as seen:
-        outputs = [
-            asyncio.run(chain.ainvoke({"input": QUERY})) if is_async else chain.invoke({"input": QUERY}) for _ in "ab"
-        ]
-    (message,) = [str(each.message) for each in seen]
-    fact, remedy = message.split(REMEDY)
-    assert f"({type(error).__name__}: " in fact
-    assert len(fact) <= 2 * MAX_FACT_CHARS  # with its effect
-    assert ("store=" if isinstance(error, NotImplementedError) else "on_store_error='raise'") in remedy
-    for output in outputs:
-        trace = output["result"].context.trace
-        assert [type(error).__name__ in note for note in trace.notes] == [True]
-        assert trace.missing == message
-        assert len(output["citations"]) == 1

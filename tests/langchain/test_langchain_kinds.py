@@ -11,8 +11,8 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from qdrant_client import models
 
-from ctxassembly import AssemblyConfig, ChunkRef, FilterNotSeenWarning
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly import AssemblyConfig, ChunkRef
+from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
 from langchain_samples import WordEmbeddings, document, memory_store, vector_store
 
@@ -132,22 +132,6 @@ class InMemory(InMemoryVectorStore):
         self.add_documents(corpus)
 
 
-async def test_chroma_and_qdrant_apply_it_in_their_own_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    for corpus, condition in ((chroma(), {"tenant": "ours"}), (qdrant(), matching(tenant="ours"))):
-        store = over(corpus, condition)
-        monkeypatch.setattr(type(corpus), "get_by_ids", None)
-        assert indexes(store.fetch(REFS)) == [2, 4, 6]
-        assert indexes(await store.afetch(REFS)) == [2, 4, 6]
-        monkeypatch.undo()
-
-
-def test_qdrants_documents_are_the_same_with_and_without_a_filter() -> None:
-    corpus = qdrant()
-    everything = {chunk.index: chunk for chunk in over(corpus).fetch(REFS)}
-    for chunk in over(corpus, matching(tenant="ours")).fetch(REFS):
-        assert chunk == everything[chunk.index]
-
-
 TAGS = "metadata.tags"
 
 
@@ -227,18 +211,6 @@ def test_a_filter_of_the_stores_own_stands_for_one_that_cannot_be_applied() -> N
 # What else excludes
 
 
-async def test_beside_another_argument_neighbors_have_to_agree_unless_a_filter_is_told() -> None:
-    options: Any = {"k": 1, "where_document": {"$contains": "thistle"}}
-    config = AssemblyConfig(window=2, varying_keys=("level",))
-    made = ContextAssemblyRetriever.from_vectorstore(chroma(), search_kwargs=options, config=config)
-    with pytest.warns(FilterNotSeenWarning, match="'tenant'"):
-        (found,) = made.invoke(QUERY)
-    assert found.metadata["chunk_ids"] == ["A#2", "A#4", "A#6"]
-    made.retriever.search_kwargs["filter"] = {"tenant": "ours"}  # type: ignore[attr-defined]
-    (found,) = await made.ainvoke(QUERY)
-    assert found.metadata["chunk_ids"] == ["A#2", "A#4", "A#6"]
-
-
 def test_an_id_may_be_one_of_several() -> None:
     corpus = [
         Document(id=f"{tenant}-{at}", page_content=f"{tenant} {at}", metadata={**CORPUS[at].metadata, "tenant": tenant})
@@ -249,18 +221,3 @@ def test_an_id_may_be_one_of_several() -> None:
         vector_store(corpus), id_of=lambda _, index: [f"ours-{index}", f"theirs-{index}"], filter={"tenant": "theirs"}
     )
     assert [chunk.id for chunk in store.fetch([ChunkRef("A", 1), ChunkRef("A", 7)])] == ["theirs-1"]
-
-
-@pytest.mark.parametrize("condition", [None, lambda each: each.metadata["tenant"] == "ours"])
-def test_an_async_store_in_a_sync_chain_is_an_error_under_a_filter_too(condition: Any) -> None:
-    class Awaited:
-        async def afetch(self, refs: Any) -> Any:
-            return memory_store(CORPUS).fetch(refs)
-
-    for own, options in ((condition, {}), (None, {"filter": condition})):
-        made = ContextAssemblyRetriever(
-            retriever=vector_store(CORPUS).as_retriever(search_kwargs=options),
-            assembler=ContextAssembler(store=Awaited(), filter=own),
-        )
-        with pytest.raises(InputError, match="what can only be awaited needs aassemble"):
-            made.invoke(QUERY)

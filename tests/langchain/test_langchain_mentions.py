@@ -58,11 +58,6 @@ def test_the_named_document_joins_under_the_filter_of_the_search() -> None:
         assert other not in text
 
 
-async def test_the_async_chain_gives_the_same() -> None:
-    retriever = retriever_for("north")
-    assert text_of(await retriever.ainvoke(QUESTION)) == text_of(retriever.invoke(QUESTION))
-
-
 def test_nothing_joins_where_the_filter_is_not_seen() -> None:
     plain = vector_store(SPLIT).as_retriever(
         search_kwargs={"k": 3, "filter": lambda one: one.metadata["tenant"] == "north"}
@@ -81,20 +76,3 @@ def test_an_index_of_our_own_searches_and_adds_under_one_filter() -> None:
     text = text_of(retriever.with_filter({"tenant": "north"}).invoke(QUESTION))
     assert "Aarhus" in text
     assert "Seville" not in text
-
-
-def test_a_file_named_by_a_common_word_is_mentioned_only_as_a_name() -> None:
-    def texts(first: str) -> str:
-        pages = [
-            Document(first, metadata={"source": "harbor_choir.txt"}),
-            Document("They are of the sea and of the weather.", metadata={"source": "songs/ballads.txt"}),
-        ]
-        chunks = number_chunks(pages)
-        store = MemoryIndex(chunk_from(one, MetadataKeys()) for one in chunks)
-        retriever = ContextAssemblyRetriever.from_vectorstore(
-            vector_store(chunks[:1]), config=AssemblyConfig(neighbors="unfiltered"), store=store
-        )
-        return text_of(retriever.invoke("Which choir sings at the harbor?"))
-
-    assert "weather" in texts("The choir at the harbor sings what is in Ballads.")
-    assert "weather" not in texts("The choir at the harbor sings ballads.")

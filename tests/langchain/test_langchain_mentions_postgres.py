@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
-from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
+from langchain_postgres import PGVector
 from langchain_text_splitters import RecursiveCharacterTextSplitter
-from sqlalchemy import create_engine, event
+from sqlalchemy import event
 
-from ctxassembly import AssemblyConfig, ChunkRef, MemoryIndex, MetadataKeys, PostgresIndex, RetrievalConfig
+from ctxassembly import AssemblyConfig, ChunkRef
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
-    ContextRetriever,
     PGVectorNeighbors,
     number_chunks,
     number_stored_chunks,
 )
-from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_samples import WordEmbeddings
+from postgres_stores import KINDS, PostgresStores
 
 QUESTION = "In which city was the founder of the Lighthouse Choir born?"
 CONFIG = AssemblyConfig(max_tokens=200)
-KINDS = ["json", "columns", "old"]
 
 
 def document(title: str, content: str, tenant: str) -> Document:
@@ -52,41 +48,13 @@ SPLIT = number_chunks(
 )
 
 
-class Stores:
-    """Makes vector stores of each kind over one database, and disposes of their engines."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.engines: list[Any] = []
-
-    def make(self, kind: str, embeddings: Embeddings | None = None) -> Any:
-        embeddings = embeddings or WordEmbeddings()
-        if kind == "old":
-            connection = create_engine(self.url)
-            self.engines.append(connection)
-            store: Any = PGVector(embeddings, connection=connection)
-        else:
-            engine = PGEngine.from_connection_string(self.url)
-            self.engines.append(engine)
-            named = {"document_id": "text", "chunk_index": "integer", "tenant": "text"} if kind == "columns" else {}
-            columns = [Column(*each) for each in named.items()]
-            engine.init_vectorstore_table("documents", 64, id_column=Column("id", "text"), metadata_columns=columns)
-            store = PGVectorStore.create_sync(
-                engine, embeddings, "documents", id_column="id", metadata_columns=list(named)
-            )
-        store.add_documents(SPLIT)
-        return store
-
-    def dispose(self) -> None:
-        for engine in self.engines:
-            asyncio.run(engine.close()) if isinstance(engine, PGEngine) else engine.dispose()
+COLUMNS = {"document_id": "text", "chunk_index": "integer", "tenant": "text"}
 
 
 @pytest.fixture
-def stores(database_url: str) -> Iterator[Stores]:
-    made = Stores(database_url)
-    yield made
-    made.dispose()
+def stores(database_url: str) -> Iterator[PostgresStores]:
+    with PostgresStores(database_url) as made:
+        yield made
 
 
 def text_of(documents: list[Document]) -> str:
@@ -101,8 +69,8 @@ def chain(store: Any, tenant: str) -> ContextAssemblyRetriever:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_the_named_document_joins_under_the_filter_of_the_search(stores: Stores, kind: str) -> None:
-    store = stores.make(kind)
+async def test_the_named_document_joins_under_the_filter_of_the_search(stores: PostgresStores, kind: str) -> None:
+    store = stores.make(kind, SPLIT, columns=COLUMNS)
     assert "Aarhus" not in text_of(chain(store, "north").invoke(QUESTION))  # no index of titles yet
     number_stored_chunks(store)
     for tenant, own, other in (("north", "Aarhus", "Seville"), ("south", "Seville", "Aarhus")):
@@ -114,8 +82,8 @@ async def test_the_named_document_joins_under_the_filter_of_the_search(stores: S
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_document_that_the_filter_excludes_never_leaves_the_database(stores: Stores, kind: str) -> None:
-    store = stores.make(kind)
+def test_a_document_that_the_filter_excludes_never_leaves_the_database(stores: PostgresStores, kind: str) -> None:
+    store = stores.make(kind, SPLIT, columns=COLUMNS)
     number_stored_chunks(store)
     seen: list[str] = []
 
@@ -135,8 +103,8 @@ def test_a_document_that_the_filter_excludes_never_leaves_the_database(stores: S
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_joins_where_the_filter_is_not_seen(stores: Stores, kind: str) -> None:
-    store = stores.make(kind)
+def test_nothing_joins_where_the_filter_is_not_seen(stores: PostgresStores, kind: str) -> None:
+    store = stores.make(kind, SPLIT, columns=COLUMNS)
     number_stored_chunks(store)
     hits = store.as_retriever(search_kwargs={"k": 3, "filter": {"tenant": "north"}}).invoke(QUESTION)
     assembler = ContextAssembler(config=CONFIG, store=PGVectorNeighbors(store))
@@ -145,8 +113,8 @@ def test_nothing_joins_where_the_filter_is_not_seen(stores: Stores, kind: str) -
     assert "Seville" not in found
 
 
-def test_another_collection_of_the_same_table_is_not_read(stores: Stores) -> None:
-    store = stores.make("old")
+def test_another_collection_of_the_same_table_is_not_read(stores: PostgresStores) -> None:
+    store = stores.make("old", SPLIT)
     number_stored_chunks(store)
     other = PGVector(WordEmbeddings(), connection=store._engine, collection_name="other")
     documents = [one for one in SPLIT if "Quist" not in one.metadata["title"]]
@@ -155,8 +123,8 @@ def test_another_collection_of_the_same_table_is_not_read(stores: Stores) -> Non
     assert "Aarhus" in text_of(chain(store, "north").invoke(QUESTION))
 
 
-def test_a_table_without_the_index_is_not_read_for_titles(stores: Stores) -> None:
-    store = stores.make("old")
+def test_a_table_without_the_index_is_not_read_for_titles(stores: PostgresStores) -> None:
+    store = stores.make("old", SPLIT)
     ref = ChunkRef("x", named_in="Marta Quist")
     sent: list[tuple[str, Any]] = []
 
@@ -173,18 +141,3 @@ def test_a_table_without_the_index_is_not_read_for_titles(stores: Stores) -> Non
     scans = [line for line in plan if "on langchain_pg_embedding" in line]
     assert scans
     assert all("never executed" in line for line in scans)
-
-
-def test_an_index_of_our_own_has_the_context_of_one_in_memory(database_url: str) -> None:
-    index = PostgresIndex.create(database_url, dimensions=4)
-    chunks = [chunk_from(one, MetadataKeys()) for one in SPLIT]
-    index.add(chunks, progress=False)
-
-    def context(of: Any) -> str:
-        assembler = ContextAssembler(config=CONFIG)
-        retriever = ContextRetriever(of, config=RetrievalConfig(strategy="keyword", limit=3), assembler=assembler)
-        return text_of(retriever.with_filter({"tenant": "north"}).invoke(QUESTION))
-
-    assert "Aarhus" in context(index)
-    assert "Seville" not in context(index)
-    assert context(index) == context(MemoryIndex(chunks))

@@ -14,7 +14,6 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from pydantic import TypeAdapter
 
 from ctxassembly import AssemblyConfig, Context
-from ctxassembly.errors import InputError
 from langchain_ctxassembly import ContextAssembler, resolve_citations, to_search_results, to_tool_output
 from langchain_samples import document, documents, memory_store
 
@@ -194,10 +193,3 @@ def test_the_result_may_be_sent_again() -> None:
     again = server.asked[-1]["messages"]
     MESSAGES.validate_python(again)
     assert again[1] == {"role": "assistant", "content": [{"type": "text", "text": "the meadow"}]}
-
-
-@pytest.mark.parametrize("given", [3, "text", None])
-def test_what_holds_no_sources_is_refused_here_too(given: Any) -> None:
-    answer = AIMessage([text("It.", location(read(("A", 2)), 0, 1, 2))])
-    with pytest.raises(InputError, match="sources must be contexts"):
-        resolve_citations(answer, given)

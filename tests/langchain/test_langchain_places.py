@@ -13,7 +13,7 @@ from qdrant_client import QdrantClient, models
 
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
 from ctxassembly.data.chunks import OffsetRange
-from ctxassembly.errors import ConfigError, NothingToJoinWarning
+from ctxassembly.errors import ConfigError
 from ctxassembly.testing import store_cases
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
 from langchain_samples import WordEmbeddings, document, sentence
@@ -187,30 +187,3 @@ async def test_what_takes_too_long_is_a_timeout_error(make: Any, monkeypatch: py
     for wrong in (0, -1, float("inf")):
         with pytest.raises(ConfigError, match="timeout_seconds"):
             VectorStoreNeighbors(corpus, timeout_seconds=wrong)
-
-
-@pytest.mark.parametrize("make", [chroma, qdrant])
-def test_a_chunk_whose_metadata_name_no_place_is_told_of(make: Any) -> None:
-    corpus = make([Document(page_content=f"{sentence('A', at)}", metadata={"source": "a.pdf"}) for at in range(3)])
-    with pytest.warns(NothingToJoinWarning, match="no chunk_index") as seen:
-        (found,) = ContextAssemblyRetriever.from_vectorstore(corpus, hits=1).invoke(sentence("A", 1))
-    assert len(found.metadata["chunk_ids"]) == 1
-    assert found.metadata["citation"]["document_id"] == "a.pdf"
-    assert str(seen[0].message) in found.metadata["trace"]["notes"]
-
-
-@pytest.mark.parametrize("make", [chroma, qdrant])
-def test_the_source_names_the_document_where_nothing_else_does(make: Any) -> None:
-    corpus = make(
-        [Document(page_content=sentence("A", at), metadata={"source": "a.pdf", "chunk_index": at}) for at in range(5)]
-    )
-    (found,) = ContextAssemblyRetriever.from_vectorstore(corpus, hits=1).invoke(sentence("A", 2))
-    assert [sentence("A", at) in found.page_content for at in range(5)] == [False, True, True, True, False]
-
-
-@pytest.mark.parametrize("make", [chroma, qdrant])
-def test_what_to_write_where_neighbors_are_not_found_is_for_metadata_or_for_ids(make: Any) -> None:
-    corpus = make(CORPUS)
-    assert VectorStoreNeighbors(corpus).remedies["answer"] == "number_stored_chunks(vectorstore)"
-    by_id = VectorStoreNeighbors(corpus, id_of="{}#{}".format)
-    assert by_id.remedies["answer"] == "vectorstore.add_documents(number_chunks(documents))"

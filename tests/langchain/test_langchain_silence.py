@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain_community.vectorstores import FAISS
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
@@ -69,25 +68,6 @@ def test_an_ordinary_index_says_what_it_lacks_once_and_the_trace_says_it_each_ti
     assert message in found[0].metadata["trace"]["notes"]
 
 
-def test_its_source_is_its_document(invoke: Any) -> None:
-    (found,) = ContextAssembler(config=UNFILTERED).invoke(number_chunks(split())[:2])
-    assert found.metadata["citation"]["document_id"] == "a.pdf"
-    made = over(stored(split()))
-    warned(lambda: invoke(made))
-    assert [each.metadata["citation"]["document_id"] for each in invoke(made)] == ["a.pdf"]
-
-
-def test_numbered_it_is_joined_without_a_word(invoke: Any) -> None:
-    chunks = number_chunks(split())
-    made = over(stored(chunks, [str(each.id) for each in chunks]))
-
-    found = invoke(made)
-
-    assert found[0].metadata["trace"]["missing"] is None
-    assert len(found[0].metadata["chunk_ids"]) > 20
-    assert found[0].metadata["citation"]["pages"] == [1, 2, 3]
-
-
 def test_without_a_store_hits_of_one_source_that_cannot_be_joined_are_told(invoke: Any) -> None:
     made = ContextAssembler()
     (message,) = warned(lambda: invoke(made, split()[:5]))
@@ -109,26 +89,6 @@ def test_numbered_chunks_under_random_ids_are_told(invoke: Any) -> None:
     (message,) = warned(lambda: invoke(made))
     assert message.startswith("The store has no chunk next to the retrieved ones, but chunk ")
     assert message.endswith(" Fix: vectorstore.add_documents(number_chunks(documents))")
-
-
-@pytest.mark.parametrize(("hits", "warnings_"), [((0,), 0), ((0, 1), 1), ((1,), 1)])
-@pytest.mark.parametrize("keeping", [InMemoryVectorStore, FAISS], ids=["InMemory", "FAISS"])
-def test_the_first_chunks_of_a_document_under_random_ids_are_told_of_too(
-    invoke: Any, keeping: Any, hits: tuple[int, ...], warnings_: int
-) -> None:
-    chunks = number_chunks(split())
-    store = keeping.from_documents(chunks, WordEmbeddings(), ids=[str(uuid.uuid4()) for _ in chunks])
-    made = ContextAssembler(config=UNFILTERED, store=VectorStoreNeighbors(store))
-    given = [chunks[at] for at in hits]
-
-    told = warned(lambda: invoke(made, given))
-    (found, *_) = invoke(made, given)
-
-    assert len(told) == warnings_
-    # Of a single first chunk nobody can tell whether it is all of its document.
-    (note,) = found.metadata["trace"]["notes"]
-    assert told in ([], [note])
-    assert "vectorstore.add_documents(number_chunks(documents))" in note
 
 
 @pytest.mark.parametrize("count", [1, 5])
@@ -153,13 +113,6 @@ def test_keys_of_the_config_hold_for_a_store_that_was_given_none(invoke: Any) ->
     # One of one's own reads what it reads.
     (message,) = warned(lambda: invoke(ContextAssembler(config=config, store=memory_store(chunks)), chunks[4:5]))
     assert "AssemblyConfig(keys=MetadataKeys(" in message
-
-
-def test_each_store_of_an_assembler_and_its_copies_is_told_of_once() -> None:
-    made = ContextAssembler(config=UNFILTERED)
-    copy = made.model_copy(update={"store": VectorStoreNeighbors(stored(split()))})
-    assert len(warned(lambda: [made.invoke(split()[:3]), made.invoke(split()[:3])])) == 1
-    assert len(warned(lambda: [copy.invoke(split()[:3]), copy.invoke(split()[:3]), made.invoke(split()[:3])])) == 1
 
 
 def test_under_a_filter_it_may_be_the_filter(invoke: Any) -> None:

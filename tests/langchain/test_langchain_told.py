@@ -14,7 +14,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableBinding, RunnableLambda
 from langchain_core.vectorstores import VectorStoreRetriever
 
-from ctxassembly import AssemblyConfig, FilterNotSeenWarning
+from ctxassembly import AssemblyConfig
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors, answer_chain
 from langchain_samples import Recorder, document, memory_store, vector_store
@@ -71,16 +71,6 @@ WRAPPED: dict[str, Callable[..., Any]] = {
     ).with_retry(),
     "a pipe": lambda **options: a_plain_search(**options) | RunnableLambda(lambda found: found),
 }
-
-
-@pytest.mark.parametrize("wrapped", WRAPPED)
-async def test_behind_anything_else_a_filter_is_not_looked_for(wrapped: str) -> None:
-    # A filter by language says nothing of tenants, and one that lets all pass must not open the store.
-    made = over(WRAPPED[wrapped](filter=lambda each: True))
-    with pytest.warns(FilterNotSeenWarning, match=r"'tenant'.*filter=.*varying_keys=\('tenant',\).*'unfiltered'"):
-        assert chunk_ids(made.invoke(QUERY)) == ["A#4"]
-    assert chunk_ids(await made.ainvoke(QUERY)) == ["A#4"]
-    assert made.context(QUERY).trace.unscoped == ("tenant",)
 
 
 @UNTOLD

@@ -16,12 +16,9 @@ import chromadb
 import pytest
 from langchain_chroma import Chroma
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage
 from langchain_core.runnables import ConfigurableField, Runnable
-from langchain_core.tools import create_retriever_tool
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from agent_samples import Scripted, agent, asked, calls
 from ctxassembly import Chunk, FilterNotSeenWarning, MemoryIndex, NothingToJoinWarning, RetrievalConfig
 from ctxassembly.user_warnings import MAX_FACT_CHARS, REMEDY
 from langchain_ctxassembly import (
@@ -139,24 +136,6 @@ def test_a_chain_warns_once(call: Callable[[Any], None], wrapped: str) -> None:
     check(seen)
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-def test_a_retriever_that_is_itself_the_tool(is_async: bool) -> None:
-    retriever = ContextAssemblyRetriever(
-        retriever=ordinary().as_retriever(),
-        assembler=ContextAssembler(),
-    )
-    search = create_retriever_tool(retriever, "search", "Search.", response_format="content_and_artifact")
-    made = agent(Scripted(calls("a"), AIMessage("b"), calls("c"), AIMessage("d")), search)
-
-    async def main(question: str) -> None:
-        await made.ainvoke(asked(question))
-
-    with issued() as seen:
-        for question in ("one", "two"):
-            asyncio.run(main(question)) if is_async else made.invoke(asked(question))
-    check(seen)
-
-
 # Once an object
 
 
@@ -201,13 +180,6 @@ def test_an_index_under_the_filter_of_each_call_warns_once() -> None:
     assert len(seen) <= 1
 
 
-def test_many_threads_warn_once() -> None:
-    made = ContextAssembler()
-    with issued() as seen, ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: made.invoke(leaflets()), range(32)))
-    assert len(seen) == 1
-
-
 def test_what_is_missing_for_two_reasons_is_two_warnings() -> None:
     """A filter that nobody gave, and hits of another retriever without an index."""
     numbered = number_chunks(
@@ -218,18 +190,6 @@ def test_what_is_missing_for_two_reasons_is_two_warnings() -> None:
     assert [one.category for one in seen] == [FilterNotSeenWarning, NothingToJoinWarning]
     assert "filter=" in str(seen[0].message)
     assert "number_chunks" in str(seen[1].message)
-
-
-def test_pythons_own_filters_work() -> None:
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("default")
-        for _ in range(3):
-            ContextAssembler().invoke(leaflets())
-    assert len(seen) == 1  # the same text at the same line
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", category=NothingToJoinWarning)
-        ContextAssembler().invoke(leaflets())
 
 
 # Others' neighbors

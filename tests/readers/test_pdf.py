@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import chromadb
@@ -22,9 +21,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning, uuid_of
-from langchain_ctxassembly import ContextAssemblyRetriever, number_chunks
+from langchain_ctxassembly import ContextAssemblyRetriever
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from pdf import GAP, PAGES, WORDS, breaks, crosses, pages_of, places, write_pdf
+from pdf import GAP, PAGES, WORDS, breaks, crosses, pages_of, write_pdf
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning"),
@@ -69,12 +68,6 @@ def split(path: Path, **settings: Any) -> list[Document]:
     return RecursiveCharacterTextSplitter(
         chunk_size=500, chunk_overlap=100, separators=["\n", " "], add_start_index=True
     ).split_documents(pages)
-
-
-def in_memory(url: str) -> Any:
-    from langchain_core.vectorstores import InMemoryVectorStore
-
-    return InMemoryVectorStore(WordEmbeddings())
 
 
 def chroma(url: str) -> Any:
@@ -152,49 +145,6 @@ def test_the_text_goes_on_from_one_page_to_the_next(report: Path, stored: Stored
         assert block.metadata["trace"]["missing"] is None
 
 
-def test_page_9_is_not_fused_to_page_29(report: Path, stored: Stored) -> None:
-    chunks = split(report)
-    store = stored(chunks)
-    for first, second in ((0, 1), (1, 2), (1, 1)):  # as if the second went on where the first one ends
-        (block,) = asked(store, on(chunks, 9)[first], on(chunks, 29)[second])
-        assert pages_of([block.page_content]) >= {9, 29}
-        assert breaks(block.page_content) == []
-        assert block.page_content.count(GAP) == 1
-        assert places(block.page_content) == sorted(set(places(block.page_content)))
-
-
-def test_whatever_is_found_reads_in_order(report: Path, stored: Stored) -> None:
-    chunks = split(report)
-    store = stored(chunks)
-    draw = Random(1)
-    for _ in range(6):
-        (block,) = asked(store, *draw.sample(chunks, 7))
-        assert breaks(block.page_content) == []
-        assert places(block.page_content) == sorted(set(places(block.page_content)))
-
-
-def test_two_files_of_one_folder_stay_apart(report: Path, thesis: Path, stored: Stored) -> None:
-    chunks = [*split(thesis), *split(report)]
-    store = stored(chunks)
-    ours = [each for each in chunks if each.metadata["source"] == str(report)]
-    # Both have the same words on their first pages.
-    for block in asked(store, on(ours, 4)[-1], on(ours, 4)[-1]):
-        assert breaks(block.page_content) == []
-        assert block.page_content.count("p4w239") == 1
-
-
-def test_pages_that_count_from_0_are_cited_as_they_count(report: Path, stored: Stored) -> None:
-    chunks = split(report)
-    store = stored(chunks)
-    keys = MetadataKeys(page="page", page_base=0)
-    (block,) = asked(store, on(chunks, 0)[-1], config=replace(UNFILTERED, keys=keys))
-    assert block.metadata["citation"]["pages"] == [1, 2]
-    assert crosses(block.page_content, 0)
-    plain = replace(UNFILTERED, keys=MetadataKeys(page="page"))
-    (block,) = asked(store, on(chunks, 0)[0], config=plain)
-    assert "page 0" not in block.page_content
-
-
 def test_front_matter_goes_on_into_page_1(thesis: Path, stored: Stored) -> None:
     chunks = split(thesis)
     assert [on(chunks, page)[0].metadata["page_label"] for page in (0, 2, 3, 7)] == ["i", "iii", "1", "5"]
@@ -204,29 +154,6 @@ def test_front_matter_goes_on_into_page_1(thesis: Path, stored: Stored) -> None:
     header = block.page_content.split("\n")[0]
     assert "iii" in header
     assert "1" in header
-
-
-def test_a_store_that_finds_no_offsets_says_so_and_joins_nothing_false(report: Path) -> None:
-    chunks = split(report)
-    store = in_memory("")
-    store.add_documents(chunks)
-    with pytest.warns(NothingToJoinWarning, match=r"number_chunks\(documents\)") as seen:
-        (block,) = asked(store, on(chunks, 9)[1], on(chunks, 29)[2])
-    assert len(seen) == 1
-    assert breaks(block.page_content) == []
-    assert block.page_content.count(GAP) == 1
-
-
-@pytest.mark.parametrize("make", [in_memory, chroma])
-def test_numbered_it_needs_no_offsets(report: Path, make: Any) -> None:
-    chunks = number_chunks([each.model_copy() for each in split(report)])
-    store = make("")
-    store.add_documents(chunks, ids=[str(each.id) for each in chunks])
-    (block,) = asked(store, on(chunks, 4)[-1], on(chunks, 20)[0])
-    assert crosses(block.page_content, 4)
-    assert crosses(block.page_content, 19)
-    assert breaks(block.page_content) == []
-    assert block.metadata["citation"]["pages"] == [5, 6, 20, 21]
 
 
 def test_a_pdf_as_one_document_is_one_text(report: Path, stored: Stored) -> None:
@@ -323,26 +250,6 @@ def test_llamaindex_finds_the_next_page_by_its_number(report: Path, kind: str, s
         (block,) = ask(hit)
         assert crosses(block.node.get_content(), page)
         assert GAP not in block.node.get_content()
-        assert breaks(block.node.get_content()) == []
-
-
-@pytest.mark.parametrize("kind", LLAMAINDEX)
-def test_llamaindex_fuses_no_page_to_one_far_off(report: Path, kind: str) -> None:
-    nodes = nodes_of(report, 300)
-    ask = engine_over(nodes, kind, BY_FILE, hits=2)
-    (block,) = ask(on_page(nodes, 9)[0], on_page(nodes, 29)[-1])
-    assert breaks(block.node.get_content()) == []
-    assert block.node.get_content().count(GAP) == 1
-
-
-@pytest.mark.parametrize("kind", LLAMAINDEX)
-def test_labels_that_are_no_numbers_fuse_nothing(thesis: Path, kind: str) -> None:
-    """LlamaIndex's reader gives the printed label alone: i, ii, iii, 1, 2."""
-    nodes = nodes_of(thesis, 300)
-    ask = engine_over(nodes, kind, BY_FILE, hits=4)
-    draw = Random(2)
-    for _ in range(5):
-        (block,) = ask(*draw.sample(nodes, 4))
         assert breaks(block.node.get_content()) == []
 
 
