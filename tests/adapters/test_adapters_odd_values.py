@@ -27,7 +27,11 @@ def three(odd: Any = None) -> list[Chunk]:
     ]
 
 
-KEYS = ["anything", "source", "file_name", "page", "page_label", "document_id", "chunk_index", "start_index", "score"]
+KEYS = [
+    "anything", "source", "file_name", "title", "url", "section", "headings", "sheet", "page", "page_label",
+    "row_number", "start_line", "page_summary", "document_id", "chunk_index", "start_index", "score", "updated_at",
+    "content_hash", "keep_whole", "no_neighbors",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("key", KEYS)

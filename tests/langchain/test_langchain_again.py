@@ -20,13 +20,12 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
-from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig, resolve
+from ctxassembly import AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig, resolve
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
     ContextRetriever,
     answer_chain,
-    context_node,
 )
 from langchain_samples import WordEmbeddings, documents, memory_store, vector_store
 
@@ -124,14 +123,6 @@ async def test_an_answer_over_ours_reads_what_ours_gives(kind: str, wrapped: str
     texts = {one.id: one.page_content for one in CORPUS}
     for one in said["documents"]:
         assert one.page_content in texts[one.id or ""]
-
-
-def test_a_graph_assembles_what_a_state_holds_of_ours() -> None:
-    expected = assembling().invoke(QUESTION)
-    node = context_node(ContextAssembler(config=OPEN))
-    context = Context.from_dict(node.invoke({"query": QUESTION, "documents": expected})["context"])
-    assert context.text == "\n\n".join(one.page_content for one in expected)
-    assert [list(one.chunk_ids) for one in context.citations] == [one.metadata["chunk_ids"] for one in expected]
 
 
 class Documents(TypedDict):

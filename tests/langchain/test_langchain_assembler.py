@@ -89,13 +89,6 @@ def test_the_added_metadata_survive_json() -> None:
         assert json.loads(json.dumps(added, allow_nan=False)) == added
 
 
-@pytest.mark.parametrize("key", ["score", "relevance_score", "rerank_score"])
-def test_scores_are_read_from_where_retrievers_and_rerankers_write_them(key: str) -> None:
-    (found,) = ContextAssembler().invoke([document("A", 5, **{key: np.float32(0.5)})])
-    assert found.metadata["citation"]["score"] == 0.5
-    assert type(found.metadata["citation"]["score"]) is float
-
-
 def test_every_key_name_can_be_set() -> None:
     hits = [Document(id=str(at), page_content=f"part {at}", metadata={"file": {"id": "F"}, "no": at}) for at in (2, 1)]
     keys = MetadataKeys(document_id="file.id", index="no")

@@ -69,13 +69,6 @@ def test_its_extras_lead_to_the_characters_of_the_source() -> None:
         assert whole[source["start"] : source["end"]] == read.text[slice(*source["span"])]
 
 
-def test_unknown_labels_stay_in_the_text_and_are_told() -> None:
-    message = resolve_citations(AIMessage("Known [1], unknown [9]."), context())
-    assert message.text == "Known [1], unknown [9]."
-    assert cited(message) == [("[1]", "1")]
-    assert message.response_metadata["ctxassembly"] == {"unknown": ["9"]}
-
-
 @pytest.mark.parametrize("content", ["", "No label.", []])
 def test_an_answer_without_labels_stays_as_it_is(content: Any) -> None:
     message = resolve_citations(AIMessage(content), context())

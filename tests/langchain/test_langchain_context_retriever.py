@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
-from langchain_core.tools import create_retriever_tool
+from langchain_core.runnables import RunnableLambda
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
 from ctxassembly import (
@@ -66,21 +63,6 @@ def test_a_hit_is_found_by_words_and_joined_with_its_neighbors() -> None:
     assert 0 < found.metadata["vector_similarity"] <= 1
 
 
-def test_in_a_chain_the_model_reads_the_context() -> None:
-    prompt = ChatPromptTemplate.from_template("{context}\n\nQuestion: {question}")
-    retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=1)
-    chain = (
-        {
-            "context": retriever | (lambda found: "\n\n".join(d.page_content for d in found)),
-            "question": RunnablePassthrough(),
-        }
-        | prompt
-        | RunnableLambda(lambda messages: messages.to_string())
-        | StrOutputParser()
-    )
-    assert "[1] Source: C.pdf\nIn C the" in chain.invoke("the falcon in C")
-
-
 async def test_awaited_it_gives_the_same() -> None:
     retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings())
     assert [d.page_content for d in await retriever.ainvoke(QUERY)] == [d.page_content for d in retriever.invoke(QUERY)]
@@ -111,11 +93,6 @@ class TestContext:
         assert "Asked: And in C?" in context.text
 
 
-def test_a_tool_of_an_agent_gives_the_context() -> None:
-    tool = create_retriever_tool(ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=1), "search", "Searches.")
-    assert "[1] Source: C.pdf" in tool.invoke({"query": "the falcon in C"})
-
-
 TENANTS = [*documents("A", "B", tenant="x"), *documents("C", "D", tenant="y")]
 
 
@@ -141,10 +118,6 @@ class TestFilters:
         assert "Source: C.pdf" not in text
         assert "Source: D.pdf" not in text
         assert "Source: C.pdf" in self.texts(retriever)  # the next call has its own
-
-    def test_of_the_retriever_holds_for_calls_without_one(self) -> None:
-        retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings(), filter={"tenant": "x"})
-        assert "Source: C.pdf" not in self.texts(retriever)
 
     @pytest.mark.parametrize(
         ("own", "given", "expected"),
@@ -239,12 +212,6 @@ class TestChannels:
         [best, *_] = retriever.retrieve("the falcon in C").chunks
         assert best.chunk.id in {"C#6", "C#7"}
         assert set(best.channels) == {"vector", "keyword"}
-
-    def test_must_be_retrievers_or_functions(self) -> None:
-        with pytest.raises(ConfigError, match=r"channels\['vector'\] must be a LangChain retriever or a function"):
-            ContextRetriever(channels={"vector": 7})
-        with pytest.raises(ConfigError):
-            ContextRetriever(channels={"bm25": lambda *_: []})  # type: ignore[dict-item]
 
 
 class _Backwards(BaseDocumentCompressor):

@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import ConfigurableField
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from ctxassembly import MemoryIndex, RetrievalConfig, StoreError
+from ctxassembly import MemoryIndex
 from langchain_ctxassembly import ContextRetriever
 from langchain_samples import WordEmbeddings, chunks
 
@@ -53,33 +53,6 @@ def read(found: list[Document]) -> list[tuple[str | None, str, Any]]:
 
 def tenants(found: list[Document]) -> set[str]:
     return {document.metadata["tenant"] for document in found}
-
-
-def failing(retriever: ContextRetriever, times: int) -> ContextRetriever:
-    """The same, whose embeddings fail so many times."""
-    left = [times]
-
-    def embed(text: str) -> list[float]:
-        if left[0]:
-            left[0] -= 1
-            raise ConnectionError("no route")
-        return WordEmbeddings().embed_query(text)
-
-    config = RetrievalConfig(on_search_error="raise")
-    return retriever.model_copy(update={"embeddings": embed, "config": config})
-
-
-def test_retries_and_fallbacks_keep_number_and_filter_of_the_call(retriever: ContextRetriever) -> None:
-    call: dict[str, Any] = {"k": 2, "filter": {"tenant": "south"}}
-    found = retriever.invoke(QUERY, **call)
-    assert tenants(found) == {"south"}
-    expected = read(found)
-    with pytest.raises(StoreError, match="no route"):
-        failing(retriever, 1).invoke(QUERY, **call)
-    assert read(failing(retriever, 1).with_retry(wait_exponential_jitter=False).invoke(QUERY, **call)) == expected
-    assert read(failing(retriever, 9).with_fallbacks([retriever]).invoke(QUERY, **call)) == expected
-    assert read(retriever.bind(**call).invoke(QUERY)) == expected
-    assert read(retriever.with_config(tags=["mine"]).invoke(QUERY, **call)) == expected
 
 
 def test_fields_may_be_configured_by_the_call(retriever: ContextRetriever) -> None:

@@ -8,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from chinese import HANDBOOK, QUESTIONS
-from langchain_classic.retrievers import EnsembleRetriever
 from langchain_core.caches import InMemoryCache
 from langchain_core.documents import Document
 from langchain_postgres import PGEngine, PGVectorStore
@@ -68,16 +66,6 @@ def test_two_lines_find_by_words_and_join_within_the_page(vectorstore: PGVectorS
     assert index.with_filter(None).holds_filter is False
 
 
-def test_chinese_questions_are_answered_from_their_context(vectorstore: PGVectorStore) -> None:
-    handbook = [Document(text, metadata={"source": title}) for title, text in HANDBOOK.items()]
-    splitter = RecursiveCharacterTextSplitter(["。"], chunk_size=40, chunk_overlap=0, add_start_index=True)
-    vectorstore.add_documents(splitter.split_documents(handbook))
-    words = RetrievalConfig(strategy="keyword", limit=2)
-    retriever = ContextRetriever(PostgresIndex.attach(vectorstore), config=words)
-    for question, sentence in QUESTIONS.items():
-        assert sentence.removesuffix("。") in retriever.invoke(question)[0].page_content
-
-
 def test_a_filter_holds_in_every_channel_and_for_neighbors_in_a_second_call_too(vectorstore: PGVectorStore) -> None:
     retriever = ContextRetriever(PostgresIndex.attach(vectorstore), WordEmbeddings())
     for tenant, other in (("north", "south"), ("south", "north")):
@@ -85,15 +73,6 @@ def test_a_filter_holds_in_every_channel_and_for_neighbors_in_a_second_call_too(
         assert f"Source: {tenant}.pdf" in text
         assert f"of {other}" not in text
     assert retriever.invoke(QUERY, filter={"tenant": "east"}) == []
-
-
-def test_a_second_attach_and_an_ensemble_change_nothing(vectorstore: PGVectorStore) -> None:
-    filter_ = {"tenant": "south"}
-    first = ContextRetriever(PostgresIndex.attach(vectorstore), WordEmbeddings(), filter=filter_).invoke(QUERY)
-    again = ContextRetriever(PostgresIndex.attach(vectorstore), WordEmbeddings(), filter=filter_)
-    assert [document.page_content for document in again.invoke(QUERY)] == [document.page_content for document in first]
-    both = EnsembleRetriever(retrievers=[again, again.model_copy(update={"k": 1})], id_key=None)
-    assert all("of north" not in document.page_content for document in both.invoke(QUERY))
 
 
 def test_a_query_is_two_round_trips(vectorstore: PGVectorStore) -> None:

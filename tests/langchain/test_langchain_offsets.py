@@ -6,30 +6,21 @@ The offsets begin anew on each page, or in each Markdown section. What reads as 
 from __future__ import annotations
 
 import re
-import uuid
-import warnings
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from random import Random
 from typing import Any
 
-import chromadb
 import pytest
 from langchain_core.documents import Document
 from langchain_text_splitters import MarkdownHeaderTextSplitter, RecursiveCharacterTextSplitter
-from qdrant_client import models
 from sqlalchemy import event
 
 from ctxassembly import AssemblyConfig, MemoryStore, MetadataKeys
 from langchain_ctxassembly import ContextAssembler, PGVectorNeighbors, VectorStoreNeighbors
 from langchain_ctxassembly.convert.documents import chunk_from
-from langchain_samples import WordEmbeddings
 from postgres_stores import KINDS, PostgresStores
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from langchain_chroma import Chroma
-    from langchain_qdrant import QdrantVectorStore
+from vector_stores import chroma, matching, qdrant
 
 KEYS = MetadataKeys(document_id="source")
 CONFIG = AssemblyConfig(keys=KEYS, neighbors="unfiltered")
@@ -101,13 +92,10 @@ class Asked:
 
 def with_metadata(kind: str, pieces: list[Document]) -> Any:
     if kind == "chroma":
-        made: Any = Chroma(f"c{uuid.uuid4().hex}", WordEmbeddings(), client=chromadb.EphemeralClient())
-        made.add_documents(pieces, ids=[each.id for each in pieces])
-        return made
+        return chroma(pieces, [each.id or "" for each in pieces])
     for each in pieces:  # it gives back none of the ids
         each.id = chunk_from(Document(each.page_content), KEYS).id
-    ids = {"ids": [str(uuid.uuid4()) for _ in pieces]}
-    return QdrantVectorStore.from_documents(pieces, WordEmbeddings(), location=":memory:", **ids)
+    return qdrant(pieces)
 
 
 @pytest.fixture(params=["memory", *KINDS, "chroma", "qdrant"])
@@ -224,8 +212,7 @@ def test_what_stands_beside_an_offset_obeys_the_filter(kind: str) -> None:
     for at, each in enumerate(pieces):
         each.metadata["tenant"] = "theirs" if at % 3 == 1 else "ours"
     stored = with_metadata(kind, pieces)
-    match = models.FieldCondition(key="metadata.tenant", match=models.MatchValue(value="ours"))
-    own = {"tenant": "ours"} if kind == "chroma" else models.Filter(must=[match])
+    own: Any = {"tenant": "ours"} if kind == "chroma" else matching(tenant="ours")
     for condition in (own, lambda each: each.metadata["tenant"] == "ours"):
         store = VectorStoreNeighbors(stored, filter=condition, keys=KEYS)
         for hit in pieces:

@@ -16,10 +16,10 @@ from sqlalchemy import Engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from ctxassembly import AssemblyConfig, ChunkRef, Hit, MetadataKeys, assemble
-from ctxassembly.errors import ConfigError, InputError, NothingToJoinWarning
+from ctxassembly.errors import InputError, NothingToJoinWarning
 from ctxassembly.testing import store_cases
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, PGVectorNeighbors
-from langchain_samples import WordEmbeddings, chunks, document, vector_store
+from langchain_samples import WordEmbeddings, chunks, document
 from postgres_stores import KINDS, PostgresStores
 
 HOSTILE = ("O'Brien", "x' OR '1'='1", '%(a)s :b "c" \\ $1 ✓')
@@ -278,17 +278,6 @@ async def test_a_fetch_that_takes_too_long_is_cancelled_on_the_server_too(stores
     assert len(await asyncio.to_thread(neighbors.fetch, REFS)) == 3
 
 
-@pytest.mark.parametrize("async_store", ["old", "asyncpg"], indirect=True)
-async def test_an_async_store_times_out_and_goes_on(stores: PostgresStores, async_store: Any) -> None:
-    neighbors = PGVectorNeighbors(async_store)
-    assert len(await neighbors.afetch(REFS)) == 3
-    with locked(stores.url, "old" if isinstance(async_store, PGVector) else "columns"):
-        with pytest.raises(TimeoutError, match="no answer from Postgres"):
-            await PGVectorNeighbors(async_store, timeout_seconds=0.3).afetch(REFS)
-        assert await asyncio.to_thread(nobody_waits_soon, stores.url)
-    assert len(await neighbors.afetch(REFS)) == 3
-
-
 def test_the_servers_own_errors_are_not_called_a_timeout(stores: PostgresStores) -> None:
     neighbors = PGVectorNeighbors(stores.make("old", CORPUS), filter={"no field": 1})
     with pytest.raises(ValueError, match="Invalid field name"):
@@ -296,17 +285,6 @@ def test_the_servers_own_errors_are_not_called_a_timeout(stores: PostgresStores)
     with pytest.warns(NothingToJoinWarning, match="The store failed"):
         (found,) = ContextAssembler(store=neighbors).invoke([document("A", 4)])
     assert "Invalid field name" in found.metadata["trace"]["notes"][0]
-
-
-def test_wrong_parameters_are_errors_at_construction(stores: PostgresStores) -> None:
-    store = stores.make("old", CORPUS)
-    with pytest.raises(ConfigError, match="vectorstore must be a PGVectorStore, AsyncPGVectorStore or PGVector"):
-        PGVectorNeighbors(vector_store([]))  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="filter must be a dict"):
-        PGVectorNeighbors(store, filter=lambda _: True)  # type: ignore[arg-type]
-    for wrong in (0, -1, float("inf"), float("nan")):
-        with pytest.raises(ConfigError, match="timeout_seconds must be a number above 0"):
-            PGVectorNeighbors(store, timeout_seconds=wrong)
 
 
 # The retriever

@@ -8,7 +8,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
-from ctxassembly import AssemblyConfig, MetadataKeys, Supplement
+from ctxassembly import AssemblyConfig, Supplement
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
 from langchain_samples import Recorder, document, documents, memory_store, vector_store
@@ -98,16 +98,6 @@ async def test_a_supplement_stands_after_the_documents(supplement: Any, facts: s
             assert own == ([] if facts is None else [f"--- SUPPLEMENTARY INFORMATION ---\n{facts}"])
 
 
-async def test_the_gate_holds_for_it_unless_it_is_forced() -> None:
-    config = AssemblyConfig(supplement_threshold=0.1)
-    for supplement, stands in (("Facts.", False), (Supplement("Facts.", force=True), True)):
-        retriever = ContextAssemblyRetriever.from_vectorstore(
-            vector_store(CORPUS), config=config, supplement=supplement
-        )
-        for found in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
-            assert ("supplement" in [each.id for each in found]) is stands
-
-
 async def test_k_does_not_count_it() -> None:
     retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=20, k=2, supplement="Facts.")
     for found in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
@@ -163,23 +153,6 @@ async def test_a_distance_becomes_a_score_and_never_turns_the_order(numbers: Any
         assert found.metadata["scores"] == dict(zip(("A#1", "A#5"), scores or (), strict=False))
         assert found.id == "A#1"
     assert store.found == [document("A", 1), document("A", 5)]  # as they were
-
-
-@without_ids
-def test_the_score_goes_where_the_config_reads_it() -> None:
-    config = AssemblyConfig(keys=MetadataKeys(score="grade"))
-    (found,) = ContextAssemblyRetriever.from_vectorstore(Fixed(0.9, 0.2), config=config).invoke(QUERY)
-    assert found.metadata["scores"] == {"A#1": 0.9, "A#5": 0.2}
-    assert found.metadata["grade"] == 0.9
-
-
-@without_ids
-def test_search_kwargs_reach_the_search() -> None:
-    store = Fixed(0.9, 0.2)
-    ContextAssemblyRetriever.from_vectorstore(store).invoke(QUERY)
-    ContextAssemblyRetriever.from_vectorstore(store, hits=5, search_kwargs={"fetch_k": 9}).invoke(QUERY)
-    ContextAssemblyRetriever.from_vectorstore(store, search_kwargs={"k": 3}).invoke(QUERY)
-    assert store.asked == [{"k": 8}, {"k": 5, "fetch_k": 9}, {"k": 3}]
 
 
 @pytest.mark.parametrize("search_type", ["similarity", "mmr"])

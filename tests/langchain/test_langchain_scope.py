@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -41,6 +40,7 @@ from langchain_ctxassembly import (
 )
 from langchain_samples import WORDS, WordEmbeddings, chunks
 from postgres_stores import PostgresStores
+from vector_stores import chroma, faiss, matching, qdrant
 
 TENANTS = ("ours", "theirs")
 CONFIG = AssemblyConfig(window=2, varying_keys=("_collection_name",))
@@ -117,42 +117,22 @@ def memory() -> Kind:
     return Kind(filled(SHARED), filled(OWN), condition)
 
 
-def faiss(condition: Callable[[str], Any]) -> Kind:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of the package, as a whole
-        from langchain_community.vectorstores import FAISS
-
-    return Kind(*(FAISS.from_documents(corpus, WordEmbeddings()) for corpus in (SHARED, OWN)), condition)
+def of_faiss(condition: Callable[[str], Any]) -> Kind:
+    return Kind(faiss(SHARED), faiss(OWN), condition)
 
 
-def chroma() -> Kind:
-    from langchain_chroma import Chroma
-
-    def filled(corpus: list[Document]) -> Any:
-        store = Chroma(collection_name=f"test-{uuid.uuid4().hex}", embedding_function=WordEmbeddings())
-        store.add_documents(corpus)
-        return store
-
-    return Kind(filled(SHARED), filled(OWN), lambda tenant: {"$and": [{"tenant": tenant}, {"acl": "open"}]})
+def of_chroma() -> Kind:
+    stores = (chroma(corpus, [each.id or "" for each in corpus]) for corpus in (SHARED, OWN))
+    return Kind(*stores, lambda tenant: {"$and": [{"tenant": tenant}, {"acl": "open"}]})
 
 
-def qdrant() -> Kind:
-    from langchain_qdrant import QdrantVectorStore
-    from qdrant_client import models
-
-    def filled(corpus: list[Document]) -> Any:
-        return QdrantVectorStore.from_documents(
-            corpus, WordEmbeddings(), ids=[uuid_of(each.id or "") for each in corpus], location=":memory:",
-            collection_name="chunks",
-        )  # fmt: skip
-
-    def condition(tenant: str) -> Any:
-        wanted = {"metadata.tenant": tenant, "metadata.acl": "open"}
-        return models.Filter(
-            must=[models.FieldCondition(key=key, match=models.MatchValue(value=value)) for key, value in wanted.items()]
-        )
-
-    return Kind(filled(SHARED), filled(OWN), condition, lambda corpus: VectorStoreNeighbors(corpus, id_of=uuids))
+def of_qdrant() -> Kind:
+    stores = (qdrant(corpus, [uuid_of(each.id or "") for each in corpus]) for corpus in (SHARED, OWN))
+    return Kind(
+        *stores,
+        lambda tenant: matching(tenant=tenant, acl="open"),
+        lambda corpus: VectorStoreNeighbors(corpus, id_of=uuids),
+    )
 
 
 def postgres(stores: PostgresStores, kind: str) -> Kind:
@@ -181,12 +161,14 @@ def kind(request: pytest.FixtureRequest) -> Kind:
         return postgres(request.getfixturevalue("stores"), request.param)
     by_name: dict[str, Callable[[], Kind]] = {
         "memory": memory,
-        "faiss": lambda: faiss(mapping),
-        "faiss-function": lambda: faiss(lambda tenant: lambda each: each["tenant"] == tenant and each["acl"] == "open"),
-        "chroma": chroma,
-        "chroma-metadata": lambda: replace(chroma(), neighbors=VectorStoreNeighbors),
-        "qdrant": qdrant,
-        "qdrant-metadata": lambda: replace(qdrant(), neighbors=VectorStoreNeighbors),
+        "faiss": lambda: of_faiss(mapping),
+        "faiss-function": lambda: of_faiss(
+            lambda tenant: lambda each: each["tenant"] == tenant and each["acl"] == "open"
+        ),
+        "chroma": of_chroma,
+        "chroma-metadata": lambda: replace(of_chroma(), neighbors=VectorStoreNeighbors),
+        "qdrant": of_qdrant,
+        "qdrant-metadata": lambda: replace(of_qdrant(), neighbors=VectorStoreNeighbors),
     }
     return by_name[request.param]()
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
 import psycopg
 import pytest
-from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_postgres import PGEngine, PGVector
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
-from langchain_qdrant import QdrantVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
-from qdrant_client import QdrantClient, models
 from sqlalchemy import create_engine, event, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -34,6 +30,7 @@ from langchain_ctxassembly import (
 from langchain_samples import WordEmbeddings
 from postgres_stores import KINDS as TABLES
 from postgres_stores import PostgresStores
+from vector_stores import Chroma, QdrantVectorStore, chroma, qdrant
 
 HOSTILE = "O'Brien's \"x\" %(a)s :b.pdf"
 YEARS = [f"In year {year} the weavers of the valley paid {year + 7} bales of wool." for year in range(120)]
@@ -66,15 +63,7 @@ def stored(stores: PostgresStores) -> Make:
     def make(kind: str, documents: list[Document], **options: Any) -> Any:
         if kind in TABLES:
             return stores.make(kind, documents, **{"table": "My Chunks", **options})
-        store: Any
-        if kind == "chroma":
-            store = Chroma(f"chunks-{uuid.uuid4().hex}", embedding_function=WordEmbeddings())
-        else:
-            client = QdrantClient(":memory:")
-            client.create_collection("chunks", models.VectorParams(size=64, distance=models.Distance.COSINE))
-            store = QdrantVectorStore(client, "chunks", WordEmbeddings())
-        store.add_documents(documents, ids=[str(uuid.uuid4()) for _ in documents])
-        return store
+        return (chroma if kind == "chroma" else qdrant)(documents)
 
     return make
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import ContextualCompressionRetriever, EnsembleRetriever, MultiQueryRetriever
-from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_classic.retrievers import EnsembleRetriever
+from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableBinding, RunnableLambda
 from langchain_core.vectorstores import VectorStoreRetriever
@@ -20,15 +20,6 @@ from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, Ve
 from langchain_samples import Recorder, document, memory_store, vector_store
 
 UNTOLD = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
-
-
-class Unchanged(BaseDocumentCompressor):
-    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
-        return documents
-
-
-def compressing(inside: Any) -> Any:
-    return ContextualCompressionRetriever(base_compressor=Unchanged(), base_retriever=inside)
 
 
 CORPUS = [document("A", at, tenant="theirs" if at % 2 else "ours") for at in range(9)]
@@ -55,22 +46,16 @@ def a_plain_search(**options: Any) -> VectorStoreRetriever:
 
 
 WRAPPED: dict[str, Callable[..., Any]] = {
-    "a retry": lambda **options: a_plain_search(**options).with_retry(),
     "a binding": lambda **options: a_plain_search().bind(**options),
-    "a bound config": lambda **options: a_plain_search(**options).with_config(tags=["x"]),
     "configurable fields": lambda **options: a_plain_search(**options).configurable_fields(
         search_kwargs=ConfigurableField(id="search")
     ),
-    "a compressor": lambda **options: compressing(a_plain_search(**options)),
-    "several queries": lambda **options: MultiQueryRetriever(
-        retriever=a_plain_search(**options), llm_chain=RunnableLambda(lambda given: [given["question"]])
-    ),
-    "an ensemble": lambda **options: EnsembleRetriever(retrievers=[a_plain_search(**options)] * 2),
     "an ensemble in a retry": lambda **options: EnsembleRetriever(
         retrievers=[a_plain_search(**options)] * 2
     ).with_retry(),
     "a pipe": lambda **options: a_plain_search(**options) | RunnableLambda(lambda found: found),
 }
+"""What test_langchain_scope.py has in all forms."""
 
 
 @UNTOLD
@@ -106,6 +91,8 @@ def test_the_filter_of_the_call_and_of_the_assembler_both_hold() -> None:
     assert chunk_ids(assembler.invoke([CORPUS[4]], filter=is_early)) == ["A#2", "A#4"]
     made = over(a_plain_search(filter=is_early), filter=ours, config=config)
     assert chunk_ids(made.invoke(QUERY)) == ["A#2", "A#4"]
+    beside = over(a_plain_search(k=9, filter=ours), config=config)
+    assert set(chunk_ids(beside.invoke(QUERY, filter=is_early))) == {"A#0", "A#2", "A#4"}
 
 
 @UNTOLD

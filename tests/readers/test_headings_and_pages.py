@@ -15,7 +15,7 @@ from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.node_parser import MarkdownNodeParser
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
-from ctxassembly import AssemblyConfig, Chunk, Citation, Context, Hit, MetadataKeys, assemble
+from ctxassembly import AssemblyConfig, Chunk, Citation, Context, Hit, assemble
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, number_chunks
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
@@ -116,12 +116,6 @@ def test_the_header_path_of_llamaindex_is_the_section() -> None:
 def test_the_section(rule: str, metadata: dict[str, Any], section: str | None) -> None:
     (citation,) = cited([metadata]).citations
     assert citation.section == section
-
-
-def test_the_keys_of_the_headings_can_be_set() -> None:
-    keys = MetadataKeys(headings=("h1", "h2"))
-    (citation,) = cited([{"h1": "Valley", "h2": "Looms", "Header 1": "No"}], keys=keys).citations
-    assert citation.section == "Valley > Looms"
 
 
 def test_a_passage_of_several_sections_names_that_of_its_best_chunk() -> None:
