@@ -9,7 +9,7 @@ import math
 import re
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning, uuid_of
 from langchain_ctxassembly import ContextAssemblyRetriever
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from pdf import GAP, PAGES, WORDS, breaks, crosses, pages_of, write_pdf
+from pdf import GAP, breaks, crosses, write_pdf
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning"),
@@ -70,48 +70,13 @@ def split(path: Path, **settings: Any) -> list[Document]:
     ).split_documents(pages)
 
 
-def chroma(url: str) -> Any:
+def stored(documents: Sequence[Document]) -> Any:
+    """In a store that finds offsets, under random ids as it gives them."""
     from langchain_chroma import Chroma
 
-    return Chroma(f"c{uuid.uuid4().hex}", WordEmbeddings(), client=chromadb.EphemeralClient())
-
-
-def qdrant(url: str) -> Any:
-    from langchain_qdrant import QdrantVectorStore
-    from qdrant_client import QdrantClient, models
-
-    client = QdrantClient(":memory:")
-    client.create_collection("pages", models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE))
-    return QdrantVectorStore(client, "pages", WordEmbeddings())
-
-
-def postgres(url: str) -> Any:
-    from langchain_postgres import PGEngine, PGVectorStore
-
-    engine = PGEngine.from_connection_string(url)
-    table = f"t{uuid.uuid4().hex}"
-    engine.init_vectorstore_table(table, DIMENSIONS)
-    return PGVectorStore.create_sync(engine, WordEmbeddings(), table)
-
-
-FIND_OFFSETS = {"Chroma": chroma, "Qdrant": qdrant, "PGVectorStore": postgres}
-Stored = Callable[..., Any]
-
-
-@pytest.fixture(params=FIND_OFFSETS)
-def stored(request: pytest.FixtureRequest, database_url: str) -> Iterator[Stored]:
-    """A function from chunks to a vector store that has them, under random ids as it gives them."""
-    made: list[Any] = []
-
-    def store(documents: Sequence[Document]) -> Any:
-        made.append(FIND_OFFSETS[request.param](database_url))
-        made[-1].add_documents(list(documents), ids=[str(uuid.uuid4()) for _ in documents])
-        return made[-1]
-
-    yield store
-    for each in made:
-        if request.param == "PGVectorStore":
-            each._engine._run_as_sync(each._engine._pool.dispose())
+    store = Chroma(f"c{uuid.uuid4().hex}", WordEmbeddings(), client=chromadb.EphemeralClient())
+    store.add_documents([*documents], ids=[str(uuid.uuid4()) for _ in documents])
+    return store
 
 
 def on(chunks: Sequence[Document], page: int) -> list[Document]:
@@ -124,15 +89,7 @@ def asked(store: Any, *chunks: Document, config: AssemblyConfig = UNFILTERED) ->
     return made.invoke(" ".join(each.page_content for each in chunks))
 
 
-def test_the_pages_are_read_as_they_are_printed(report: Path) -> None:
-    chunks = split(report)
-    assert {each.metadata["page"] for each in chunks} == {*range(PAGES)}
-    assert pages_of(each.page_content for each in chunks) == {*range(PAGES)}
-    assert min(len(on(chunks, page)) for page in range(PAGES)) >= 3
-    assert all(on(chunks, page)[0].metadata["start_index"] == 0 for page in range(PAGES))
-
-
-def test_the_text_goes_on_from_one_page_to_the_next(report: Path, stored: Stored) -> None:
+def test_the_text_goes_on_from_one_page_to_the_next(report: Path) -> None:
     chunks = split(report)
     store = stored(chunks)
     for hit in (on(chunks, 4)[-1], on(chunks, 5)[0]):
@@ -145,7 +102,7 @@ def test_the_text_goes_on_from_one_page_to_the_next(report: Path, stored: Stored
         assert block.metadata["trace"]["missing"] is None
 
 
-def test_front_matter_goes_on_into_page_1(thesis: Path, stored: Stored) -> None:
+def test_front_matter_goes_on_into_page_1(thesis: Path) -> None:
     chunks = split(thesis)
     assert [on(chunks, page)[0].metadata["page_label"] for page in (0, 2, 3, 7)] == ["i", "iii", "1", "5"]
     (block,) = asked(stored(chunks), on(chunks, 2)[-1])
@@ -154,14 +111,6 @@ def test_front_matter_goes_on_into_page_1(thesis: Path, stored: Stored) -> None:
     header = block.page_content.split("\n")[0]
     assert "iii" in header
     assert "1" in header
-
-
-def test_a_pdf_as_one_document_is_one_text(report: Path, stored: Stored) -> None:
-    chunks = split(report, mode="single")
-    (block,) = asked(stored(chunks), next(each for each in chunks if f"p4w{WORDS - 1}" in each.page_content))
-    assert crosses(block.page_content, 4)
-    assert breaks(block.page_content) == []
-    assert GAP not in block.page_content
 
 
 # LlamaIndex
@@ -190,14 +139,7 @@ def llama_chroma() -> Any:
     return ChromaVectorStore(chroma_collection=chromadb.EphemeralClient().create_collection(f"c{uuid.uuid4().hex}"))
 
 
-def llama_qdrant() -> Any:
-    from llama_index.vector_stores.qdrant import QdrantVectorStore
-    from qdrant_client import QdrantClient
-
-    return QdrantVectorStore("pages", client=QdrantClient(":memory:"))
-
-
-LLAMAINDEX: dict[str, Any] = {"docstore": lambda: None, "Chroma": llama_chroma, "Qdrant": llama_qdrant}
+LLAMAINDEX: dict[str, Any] = {"docstore": lambda: None, "Chroma": llama_chroma}
 
 
 def engine_over(nodes: Sequence[Any], kind: str, config: AssemblyConfig, hits: int) -> Any:
@@ -226,19 +168,6 @@ def engine_over(nodes: Sequence[Any], kind: str, config: AssemblyConfig, hits: i
 
 def on_page(nodes: Sequence[Any], page: int) -> list[Any]:
     return [each for each in nodes if each.metadata["page_label"] == str(page + 1)]
-
-
-@pytest.mark.parametrize("size", [300, 4_000])
-@pytest.mark.parametrize("kind", LLAMAINDEX)
-def test_llamaindex_joins_the_pages_of_a_file_once_they_are_numbered(report: Path, kind: str, size: int) -> None:
-    nodes = numbered_nodes_of(report, size)
-    ask = engine_over(nodes, kind, BY_FILE, hits=2)
-    hits = [on_page(nodes, 4)[-1], on_page(nodes, 5)[0]]
-    (block,) = ask(*hits)
-    assert crosses(block.node.get_content(), 4)
-    assert breaks(block.node.get_content()) == []
-    assert {5, 6} <= set(block.node.metadata["citation"]["pages"])
-    assert block.node.get_content().split("\n")[0].startswith("[1] Source: report.pdf, pages ")
 
 
 @pytest.mark.parametrize("size", [300, 4_000])
