@@ -99,7 +99,6 @@ def test_an_ordinary_index_says_what_it_lacks_once_and_the_trace_says_it_each_ti
     assert message.endswith(remedy)
     found = invoke(made)  # the warning was given
     assert found[0].metadata["trace"]["missing"] == message
-    assert message in found[0].metadata["trace"]["notes"]
 
 
 def test_without_a_store_hits_of_one_source_that_cannot_be_joined_are_told(invoke: Any) -> None:
