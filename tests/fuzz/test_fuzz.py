@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning"),
     pytest.mark.filterwarnings("ignore::ctxassembly.errors.NothingToJoinWarning"),
 ]
-CASES = 60
+CASES = 100
 
 
 @pytest.mark.parametrize("first", range(0, CASES, 10))

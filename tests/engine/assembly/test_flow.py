@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from builders import decision, hits_of, split, standing, words_of
+from builders import hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, aassemble, assemble
 from ctxassembly.errors import CtxAssemblyError, StoreError
-from stopwatch import grows_less, takes_less
+from stopwatch import takes_less
 
 A = [words_of("A", n) for n in range(15)]
 B = [words_of("B", n) for n in range(15)]
@@ -71,15 +69,6 @@ def test_a_store_that_returns_something_else_has_failed(answer):
         assemble(hits_of([A[5]]), AssemblyConfig(on_store_error="raise"), store=Odd())
 
 
-def test_a_copy_that_was_retrieved_is_not_fetched_again_as_a_neighbor():
-    copy = Chunk("B3", "B", A[5].text, index=3)
-    store = MemoryStore([*A, *B[:3], copy, *B[4:]])
-    context = assemble(hits_of([A[5], B[2], copy]), store=store)
-    assert [ref.index for ref in store.requests[0] if ref.document_id == "B"] == [1, 2]
-    assert [each.outcome for each in context.trace.decisions if each.chunk_id == "B3"] == ["duplicate"]
-    assert decision(context, "A5").replaced == ("B3",)
-
-
 @pytest.mark.parametrize("retrieved", [True, False])
 def test_a_chunk_without_text_leaves_no_gap(retrieved: bool):
     """What stands on both sides of it is adjacent, whether it was retrieved or fetched; nothing is missing there."""
@@ -132,13 +121,3 @@ def test_ten_thousand_hits_in_reasonable_time():
     assert store.round_trips == len(found)
     assert 7_900 < context.token_count <= 8_000
     assert sum(each.distance == 0 for each in context.trace.decisions) == 10_000
-
-
-def test_cost_is_linear_in_the_hits():
-    """8 times the hits take some 8 times the time; quadratic would be 64 times."""
-
-    def assembling(n: int) -> Callable[[], object]:
-        hits = [Hit(words_of(f"D{i % (n // 10)}-", i // (n // 10))) for i in range(n)]
-        return lambda: assemble(hits, AssemblyConfig(window=0, max_tokens=1_000))
-
-    assert grows_less(assembling, 250, 2_000, 30)

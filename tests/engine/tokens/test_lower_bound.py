@@ -27,7 +27,7 @@ def test_words_and_the_longest_token_bound_counts_from_below(name: str):
 
 
 @pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
-@settings(max_examples=1_000)
+@settings(max_examples=200)
 @given(
     text=st.one_of(
         st.text(),
@@ -44,9 +44,9 @@ def test_the_lower_bound_is_never_above_the_count(name: str, text: str, enough: 
 
 
 @pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
-@pytest.mark.parametrize("size", range(1, 7))
+@pytest.mark.parametrize("size", range(1, 6))
 def test_the_lower_bound_holds_for_every_short_text(name: str, size: int):
-    for kinds in itertools.product("a1./\n '" if size < 6 else "a1./\n ", repeat=size):
+    for kinds in itertools.product("a1./\n '", repeat=size):
         text = "".join(kinds)
         assert lower_bound(text) <= count(text, name), text
         # Wherever it stands: a token at each end may be its neighbor's as well.

@@ -72,22 +72,6 @@ def test_the_key_of_the_date_can_be_set():
     assert standing(newest(*chunks, keys=MetadataKeys(updated_at="mtime"))) == ["b"]
 
 
-def test_the_newest_of_three():
-    context = newest(OLD, NEW, version("newest", "2025-01-01", 1))
-    assert standing(context) == ["newest"]
-    assert set(decision(context, "newest").replaced) == {"old", "new"}
-
-
-def test_what_a_displaced_version_had_dropped_is_tried_again():
-    """c was dropped for a, a for the newer b; c is not near to b."""
-    a, b = version("a", "2023-01-01", 0), version("b", "2024-01-01", 3)
-    c = Chunk("c", "c", TEXT.replace("wafi", "cone").replace("wafa", "ctwo").replace("waec", "cthree"))
-    assert standing(newest(a, c)) == ["a"]
-    context = newest(a, c, b)
-    assert standing(context) == ["b", "c"]
-    assert decision(context, "a").because_of == "b"
-
-
 def test_a_newer_neighbor_takes_a_hits_place():
     a, b = [words_of("C", n) for n in range(3)], [words_of("D", n) for n in range(3)]
     old = replace(a[1], text=OLD.text, metadata=OLD.metadata)

@@ -22,9 +22,8 @@ def test_an_odd_index_finds_its_neighbors(index: Any):
     [
         ("a negative score", -3.5, -3.5, None),
         ("a number in a string", "0.5", 0.5, None),
-        ("inf", float("inf"), None, "score inf is not finite, left out"),
-        ("a word", "high", None, "score 'high' is not a number, left out"),
-        ("a number too large for a float", 10**400, None, "score is too large for a float, left out"),
+        ("inf", float("inf"), None, "score inf is no finite number, left out"),
+        ("a word", "high", None, "score 'high' is no finite number, left out"),
     ],
 )
 def test_odd_scores(rule: str, given: Any, score: float | None, note: str | None):

@@ -131,20 +131,6 @@ def test_only_the_five_best_hits_mention_and_at_most_eight_documents_join() -> N
     assert [one.document_id for one in added(context)] == names[:8]
 
 
-class Careless(MemoryStore):
-    """A store that returns a document that nobody mentions."""
-
-    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        return [*super().fetch(refs), chunk("else", "Something else.", "Nobody Else")]
-
-
-def test_a_chunk_that_no_hit_mentions_was_not_asked_for() -> None:
-    context = assembled(Careless(STORED))
-    assert "quist#0" in {one.chunk_id for one in added(context)}
-    assert "else#0" not in {one.chunk_id for one in context.trace.decisions}
-    assert any("else#0" in note and "not asked for" in note for note in context.trace.notes)
-
-
 class WithoutTitles(MemoryStore):
     """A store that fails to find titles."""
 
@@ -160,12 +146,6 @@ def test_neighbors_come_although_the_search_for_titles_fails() -> None:
     assert "choir#1" in {one.chunk_id for one in context.trace.decisions}
     assert not added(context)
     assert any("no titles today" in note for note in context.trace.notes)
-
-
-def test_a_document_that_was_retrieved_does_not_join_again() -> None:
-    context = assembled(MemoryStore(STORED), [*FOUND, QUIST_LATER])
-    ids = [one.chunk_id for one in context.trace.decisions]
-    assert ids.count("quist#0") == ids.count("quist#1") == 1  # by the window of the hit
 
 
 def test_transform_fetched_sees_what_joins() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -145,23 +144,6 @@ def test_a_kind_of_reference_that_fails_costs_no_other_its_answer() -> None:
     assert context.trace.round_trips == len(store.asked) == 3
 
 
-def test_a_document_is_not_known_whole_where_asking_for_it_failed() -> None:
-    """Page 2 begins behind the end of page 1 only if nothing stands between."""
-    end = Chunk("a", "D", "Page one ends.", start=700, origin=ChunkOrigin((("page", 1),)))
-    begin = Chunk("b", "D", "Page two begins.", start=0, origin=ChunkOrigin((("page", 2),)))
-    whole = of(end, begin, store=MemoryStore([end, begin]))
-    failed = of(end, begin, CHUNKS[1], store=ByKind([*CHUNKS, end, begin], ValueError("no search")))
-    assert "Page one ends.\nPage two begins." in whole.text
-    assert "Page one ends.\nPage two begins." not in failed.text
-
-
-def test_a_store_that_cannot_be_reached_is_asked_once() -> None:
-    store = ByKind(CHUNKS, TimeoutError("late"))
-    context = of(CHUNKS[1], Chunk("x", "E", "Alone."), store=store)
-    assert context.citations[0].chunk_ids == ("D#1",)
-    assert len(store.asked) == 1
-
-
 # Links without documents
 
 
@@ -195,11 +177,3 @@ def test_links_alone_make_a_document() -> None:
         assert context.citations[0].document_id == "e"
         assert context.trace.missing is None
     assert [each.chunk_ids for each in of(*reversed(chunks[:3])).citations] == [("a", "b", "c")]
-
-
-def test_hits_that_are_linked_to_each_other_prove_nothing_by_their_offsets():
-    """A document of two chunks, both of them hits, lacks nothing."""
-    first = Chunk("a", "D", "Zero.", start=0, next_id="b")
-    second = Chunk("b", "D", "Nine hundred.", start=900, prev_id="a")
-    assert said(first, second, store=Answering()) is None
-    assert "begins at character 900" in str(said(replace(second, prev_id="x"), store=Answering()))

@@ -72,14 +72,6 @@ def test_the_place_is_the_best_chunks_and_the_pages_are_those_of_all():
     assert citation.pages == (9, 12, "x")
 
 
-@pytest.mark.parametrize("form", ["minimal", "grouped", "xml"])
-def test_a_citation_names_the_place_whatever_the_header_has_room_for(form: str):
-    long = Chunk("a", "A", numbered("w", 90), metadata={"source": "a & b.pdf", "page": 3, "section": "S"})
-    for limit in (8_000, 12):
-        (citation,) = assemble([Hit(long)], AssemblyConfig(format=form, max_tokens=limit)).citations
-        assert (citation.source, citation.section, citation.page) == ("a & b.pdf", "S", 3)
-
-
 @pytest.mark.parametrize(
     ("rule", "text", "snippet"),
     [
@@ -101,29 +93,11 @@ def test_a_span_has_gap_markers_inside_but_no_header_and_no_summary():
     assert cited == f"{chunks[0].text}\n[...]\n{chunks[1].text}"
 
 
-def test_a_character_that_two_chunks_share_belongs_to_the_earlier():
-    context = assemble(hits_of(CHUNKS[:2]), AssemblyConfig(format="minimal"))
-    assert [(source.chunk_id, source.start, source.end) for source in context.provenance] == [
-        ("A0", 0, 120),
-        ("A1", 120, 200 - (len(TEXT[:200]) - len(TEXT[:200].rstrip()))),
-    ]
-    for source in context.provenance:
-        assert context.text[slice(*source.span)] == TEXT[source.start : source.end]
-
-
 def test_without_offsets_a_source_knows_the_chunk_alone():
     context = assemble([Hit(replace(CHUNKS[0], start=None))])
     (source,) = context.provenance
     assert (source.start, source.end) == (None, None)
     assert CHUNKS[0].text[slice(*source.chunk_span)] == context.text[slice(*source.span)]
-
-
-@pytest.mark.parametrize("form", ["numbered", "xml", "minimal"])
-def test_a_block_of_escaped_characters_alone_is_still_cited(form: str):
-    context = assemble([Hit(Chunk("a", "A", "\ud800"))], AssemblyConfig(format=form))
-    (citation,) = context.citations
-    assert citation.chunk_ids == ("a",)
-    assert "\ufffd" in context.text[slice(*citation.span)]
 
 
 @pytest.mark.parametrize("cite", ["document", "passage", "chunk"])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from builders import cited, count, hits_of, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, assemble
 
 CHUNKS = {f"{name}{n}": words_of(name, n) for name in "ABCDEFG" for n in range(10)}
 
@@ -87,13 +87,6 @@ def test_with_cite_chunk_each_chunk_has(order: str, chunks: str):
     assert read("B2 A8 D0 B1 A5", order=order, cite="chunk") == chunks
 
 
-def test_neighbors_come_after_all_hits_by_relevance():
-    context = assemble(
-        hits_of(ids("B5 A5")), AssemblyConfig(order="relevance", cite="chunk"), store=MemoryStore(CHUNKS.values())
-    )
-    assert standing(context) == ["B5", "A5", "B4", "B6", "A4", "A6"]
-
-
 @pytest.mark.parametrize("order", ["relevance", "edges", "interleaved", "document_order", "reverse", "stable"])
 def test_a_summary_stands_before_the_first_passage_that_is_read(order: str):
     chunks = [replace(each, metadata={"page_summary": f"On {each.document_id}."}) for each in ids("A8 B1 A2 B5 A5")]
@@ -139,13 +132,3 @@ def test_stable_keeps_the_beginning_between_turns():
     assert assemble(hits_of(ids("A5 B2 A8")), config).text == first
     assert assemble(hits_of(ids("D0 A5 B2 C1 A8")), config).text.startswith(first)
     assert not assemble(hits_of(ids("D0 A5 B2")), AssemblyConfig(cite="passage")).text.startswith(first)
-
-
-@pytest.mark.parametrize("order", ["relevance", "edges", "interleaved", "document_order", "reverse", "stable"])
-@pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
-def test_what_is_weighed_is_what_is_read(order: str, cite: str):
-    """Numbers of one and two digits differ in tokens for a tokenizer that counts characters."""
-    hits = hits_of(ids(" ".join(f"{name}{n}" for n in (5, 0, 9, 2) for name in "CAFBDEG")))
-    for limit in range(60, 2_600, 170):
-        context = assemble(hits, AssemblyConfig(order=order, cite=cite, encoding=len, max_tokens=limit))  # type: ignore[arg-type]
-        assert context.token_count == len(context.text) <= limit

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from builders import count, hits_of, standing
-from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, Labels, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from ctxassembly.config.assembly import Cite
 
 QUERY = "When is ferritin measured?"
@@ -95,41 +95,10 @@ def test_the_items_of_a_list_are_read_together_after_its_introduction(in_next_ch
     assert count(context.text) == context.token_count <= 4_000
 
 
-def test_a_long_list_is_divided():
-    """The item that answers is read first, with the introduction."""
-    items = list_of(f"- {ANSWER}", 90)
-    rules = Chunk("L0", "L", "These are the rules:\n\n" + "\n".join(items), index=0, metadata={"source": "L.pdf"})
-    context = assemble(hits_of([*document("A", 4), rules, *document("B", 4)]), SETTINGS, query=QUERY)
-    assert ANSWER in context.blocks[0].text
-    assert "These are the rules:" in context.blocks[0].text
-    assert items[80] not in context.blocks[0].text
-    assert items[80] in context.text
-
-
 def test_a_short_context_has_a_label_for_each_document_the_best_one_first():
     hits = hits_of([*document("A", 2), *document("B", 2, answer_in=1)])
     context = assemble(hits, SETTINGS, query=QUERY)
     assert [citation.document_id for citation in context.citations] == ["B", "A"]
-
-
-def test_a_chunk_that_must_be_kept_whole_is_never_divided():
-    context = long_context(keep_whole=True)
-    assert len(standing(context)) == len(set(standing(context))) == 16
-    assert "B4" in context.citations[0].chunk_ids
-    assert context.citations[0].document_id == "B"
-
-
-@pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
-def test_labels_go_on_in_the_next_context(cite: str):
-    labels, config = Labels(), replace(SETTINGS, cite=cite)
-    hits = hits_of([*document("A", 8), *document("B", 8, answer_in=4)])
-    used = [
-        citation.label
-        for _ in range(2)
-        for citation in assemble(hits, config, query=QUERY, conversation=Conversation(labels=labels)).citations
-    ]
-    assert used == [str(number) for number in range(1, len(used) + 1)]
-    assert labels.next == len(used) + 1
 
 
 def overlapping(name: str, count: int, answer_in: int) -> list[Chunk]:

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from builders import cited, count, decision, hits_of, numbered, standing
+from builders import count, decision, hits_of, numbered, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from stopwatch import grows_less, takes_less
+from stopwatch import takes_less
 from strategies import words
 
 HEADER_WORDS = 3
@@ -134,27 +133,12 @@ def test_where_a_sentence_ends(rule: str, text: str, cut: str):
     assert context.text.removesuffix(" [...]") == cut
 
 
-@pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base"])
-@pytest.mark.parametrize("limit", [*range(1, 40), 60, 100])
-def test_no_budget_is_ever_exceeded(encoding: str, limit: int):
-    hits = hits_of([DESCRIBED, Chunk("b", "B", "日本語の文章です。" * 9), Chunk("c", "C", "👩‍👩‍👧 [1] " * 9)])
-    context = assemble(hits, AssemblyConfig(max_tokens=limit, encoding=encoding))
-    assert 0 < count(context.text, encoding) == context.token_count <= limit
-
-
 def test_the_next_hit_stands_where_not_one_character_of_the_best_fits():
     hits = hits_of([Chunk("a", "A", "\U0001f9ff\U0001f9ff"), Chunk("b", "B", "plain")])
     assert count("\U0001f9ff") > 1
     context = assemble(hits, AssemblyConfig(max_tokens=1))
     assert context.text == "plain"
     assert standing(context) == ["b"]
-    assert decision(context, "a").outcome == "dropped"
-
-
-@pytest.mark.parametrize(("rule", "text"), [("not one character fits", "\U0001f9ff"), ("white space alone", " \n\t ")])
-def test_an_empty_context_has_its_trace(rule: str, text: str):
-    context = assemble(hits_of([Chunk("a", "A", text)]), AssemblyConfig(max_tokens=1))
-    assert (context.text, context.token_count, context.citations) == ("", 0, ())
     assert decision(context, "a").outcome == "dropped"
 
 
@@ -186,46 +170,6 @@ def test_the_trace_gives_what_was_left_out():
     assert trace.documents_dropped == 1
     assert "1 document dropped for budget" in trace.summary
     assert (trace.token_count, trace.max_tokens) == (26, 27)
-
-
-@pytest.mark.parametrize("granularity", ["passage", "chunk"])
-def test_a_text_that_a_counter_finds_free_stands_once(granularity: str):
-    """A guess such as len(text) // 4 counts short texts as nothing."""
-    chunks = [Chunk("a", "A", "ab", 0), Chunk("b", "A", "x" * 400, 2), Chunk("c", "C", "y" * 400)]
-    config = AssemblyConfig(
-        max_tokens=1, encoding=lambda text: len(text) // 4, format="minimal", granularity=granularity
-    )
-    context = assemble(hits_of(chunks), config)
-    assert context.text == "ab"
-    assert cited(context) == [("1", ("a",))]
-
-
-HOSTILE = {
-    "leaders of a table of contents": ".",
-    "question marks": "?!",
-    "closing brackets after a stop": ".))))))))",
-    "blanks": "a" + " " * 99,
-    "blank lines": "\n \n",
-    "brackets": "[",
-    "line breaks before brackets": "\n[",
-    "one letter": "a",
-}
-
-
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_time_to_cut_is_linear_on_hostile_text(kind: str):
-    """16 times the text takes some 16 times the time; a quadratic search would take 256 times."""
-
-    def cutting(length: int) -> Callable[[], object]:
-        hits = hits_of([Chunk("a", "A", "x" + (HOSTILE[kind] * length)[:length] + "x")])
-        config = AssemblyConfig(max_tokens=length // 2, encoding=len, window=0)
-
-        def cut() -> None:
-            assert 0 < len(assemble(hits, config).text) <= length // 2
-
-        return cut
-
-    assert grows_less(cutting, 2_000, 32_000, 150)
 
 
 def test_a_chunk_of_ten_megabytes_is_cut_in_reasonable_time():

@@ -173,15 +173,6 @@ def test_what_is_irrelevant_is_dropped_and_in_the_trace():
     assert context.trace.documents_dropped == 1
 
 
-def test_where_all_is_irrelevant_all_stay_and_a_note_says_so():
-    """60 words: room for a sentence of each of two."""
-    chunks = [Chunk(name, name, f"The visit to {name} is short. {numbered(name, 60)}.") for name in "XY"]
-    context, prompts = flowing(lambda text: "IRRELEVANT", chunks, 60)
-    assert len(prompts) == 2
-    assert context.text == flowing(never, chunks, 60, compress="extractive", rank_by="rank")[0].text
-    assert context.trace.notes == ("compress: the model finds nothing relevant in any chunk, all stay",)
-
-
 @pytest.mark.parametrize(
     ("said", "stands"),
     [("IRRELEVANT", ["short", "third"]), ("The visit to Xi is short.", ["short", "second", "third"])],
@@ -198,15 +189,6 @@ def test_what_fits_whole_once_the_others_are_shorter_is_not_compressed(said: str
     assert decision(context, "third").outcome == "kept"
 
 
-def test_a_form_that_does_not_fit_is_reduced_to_its_best_sentences_and_stays_the_models():
-    """15 words of 2 sentences are chosen, and 12 fit."""
-    text = "We close at ten. Lunch is at noon. The visit takes thirty minutes and no more than that. " + "X " * 30
-    chosen = "Lunch is at noon. The visit takes thirty minutes and no more than that."
-    context, _ = flowing(lambda _: chosen, [Chunk("a", "A", text)], 12, query="visit minutes")
-    assert context.text == "The visit takes thirty minutes and no more than that. [...]"
-    assert decision(context, "a").reason == "llm"
-
-
 def test_a_higher_ranked_chunk_never_gives_way_to_a_lower_one():
     """Both wait; the first has the room that it needs, and the second what is left."""
     context, _ = flowing(visit, [LONG, OTHER], 12)
@@ -215,14 +197,6 @@ def test_a_higher_ranked_chunk_never_gives_way_to_a_lower_one():
     assert context.text == "The visit takes thirty minutes. [...]"
     context, _ = flowing(visit, [OTHER, LONG], 10)
     assert context.text.startswith("The visit takes long. [...]")
-
-
-def test_no_more_is_asked_than_the_characters_have_room_for():
-    many = [Chunk(f"c{n}", f"D{n}", f"Visit {n}. " + numbered(f"c{n}.", 60)) for n in range(20)]
-    _, prompts = flowing(visit, many, 10_000, max_characters=4 * 75)
-    assert len(prompts) == 3
-    _, prompts = flowing(visit, many, 15 * 62 + 2 * 25)
-    assert len(prompts) == 2
 
 
 @pytest.mark.parametrize("error", [TimeoutError("late"), RuntimeError("broken")])

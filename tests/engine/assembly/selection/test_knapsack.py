@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from builders import count, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from stopwatch import grows_less
-from strategies import words
 
 FILLER = [f"Line {n} of this leaflet tells you nothing that is new." for n in range(30)]
 ANSWER = "Stop taking blood thinners five days before the biopsy."
@@ -113,18 +109,6 @@ def test_a_query_that_tells_nothing_reads_nothing_beyond_the_window(query: str):
     assert context.text == assemble(hits, AssemblyConfig(), store=MemoryStore(chunks)).text
 
 
-def test_the_room_beside_the_window_is_all_that_what_is_beyond_it_may_take():
-    chunks = [words_of("A", n) for n in range(9)]
-    chunks[6], chunks[7] = Chunk("A6", "A", ANSWER, index=6), Chunk("A7", "A", f"{ANSWER} {ANSWER}", index=7)
-    config = AssemblyConfig(granularity="chunk")
-    window = assemble(hits_of(chunks[4:5]), replace(config, candidate_window=1), query=QUERY, store=MemoryStore(chunks))
-    for more in range(2 * count(ANSWER)):
-        limited = replace(config, max_tokens=window.token_count + more)
-        context = assemble(hits_of(chunks[4:5]), limited, query=QUERY, store=MemoryStore(chunks))
-        assert context.token_count <= limited.max_tokens
-        assert {"A3", "A4", "A5"} <= {source.chunk_id for source in context.provenance}
-
-
 def test_without_a_pool_or_a_query_the_window_is_all_that_is_fetched():
     chunks = [words_of("A", n) for n in range(9)]
     for options, query in (({"candidate_window": 0}, QUERY), ({}, None), ({"rank_by": "rank"}, QUERY), ({}, "  ")):
@@ -184,40 +168,11 @@ def test_the_passage_that_answers_stands_whatever_its_rank():
         assert len(context.provenance) == 3
 
 
-@pytest.mark.parametrize(("limit", "stand"), [(360, (7, 0, 1)), (200, (1, 7, 0))])
-def test_auto_keeps_passages_together_under_the_least_pressure_then_chunks(limit: int, stand: tuple[int, int, int]):
-    """Eight passages of two chunks, of which only the first answers."""
-    answers = [Chunk(f"{name}0", name, f"{name}: {ANSWER.replace('five', name)}", index=0) for name in "ABCDEFGH"]
-    others = [Chunk(f"{name}1", name, f"{name}: {FILLER[0]} {FILLER[1]}", index=1) for name in "ABCDEFGH"]
-    standing_of = standing(packed([*answers, *others], limit, granularity="auto"))
-    parts = [[f"{name}{n}" in standing_of for n in (0, 1)] for name in "ABCDEFGH"]
-    assert (parts.count([True, True]), parts.count([True, False]), parts.count([False, False])) == stand
-
-
 def test_a_passage_is_worth_what_its_best_sentence_is():
     chunks = [each for name in "ABC" for each in passage_of(name, answers=name == "B")]
     context = packed(chunks, 8_000, granularity="passage", min_relevance=0.75)
     assert standing(context) == ["B0", "B1", "B2"]
     assert decision(context, "A0").reason == "below the minimum relevance"
-
-
-@pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base", words, len])
-@pytest.mark.parametrize("limit", [5, 17, 40, 90, 200])
-def test_the_budget_is_used_but_never_passed(encoding: Any, limit: int):
-    context = packed([leaflet(3, 9, 20), leaflet(2, document_id="B")], limit, encoding=encoding)
-    assert context.text
-    if limit >= 90 and encoding is not len:
-        assert context.token_count >= limit * 0.8
-
-
-def test_many_short_lines_take_time_in_proportion():
-    """Ten times the lines take some ten times the time; a quadratic search would take a hundred times."""
-
-    def packing(lines: int) -> Callable[[], object]:
-        chunk = Chunk("a", "A", "\n".join(f"x{n}" for n in range(lines)))
-        return lambda: packed([chunk], 500, query="x77")
-
-    assert grows_less(packing, 4_000, 40_000, 50)
 
 
 # The budget as a cap

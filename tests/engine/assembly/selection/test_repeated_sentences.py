@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from builders import count, decision, hits_of, split, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from stopwatch import grows_less
 from test_scaling import WORDS
 
 SHARED = (
@@ -102,26 +99,6 @@ def test_where_duplicates_or_documents_stay_as_they_are_so_do_sentences(options:
     assert once([own_and_shared("south"), own_and_shared("north")], **options).text.count(SHARED) == 2
 
 
-@pytest.mark.parametrize("granularity", ["auto", "passage", "chunk", "sentence"])
-@pytest.mark.parametrize("query", [None, "who may look at maps?"])
-@pytest.mark.parametrize("dedup", ["exact", "near"])
-def test_whatever_decides_what_stands(granularity: Any, query: str | None, dedup: Any):
-    context = once(
-        [own_and_shared("south"), own_and_shared("north")], query, granularity=granularity, dedup=dedup, window=0
-    )
-    assert context.text.count("Cards are issued") == 1
-
-
-def test_nothing_is_taken_out_for_a_copy_that_has_no_room():
-    """The better-ranked copy stands in part: the other one has the rest."""
-    long = chunk("south", f"{SHARED} " + "The south wing is long. " * 60)
-    short = chunk("north", f"{SHARED} It is short.")
-    context = once([replace(long, id="best"), short], max_tokens=40, format="minimal")
-    assert context.text.count("Maps may be looked at") <= 1
-    both = once([short, long], "maps supervision", max_tokens=90)
-    assert both.text.count("Maps may be looked at") == 1
-
-
 def test_sources_quotes_and_a_saved_context_are_those_of_what_stands():
     context = once([own_and_shared("south"), own_and_shared("north")])
     texts = {each.id: each.text for each in (own_and_shared("south"), own_and_shared("north"))}
@@ -162,18 +139,3 @@ def test_every_sentence_stands_once_and_none_is_lost(seed: int):
     }
     assert all(context.text.count(each) >= 1 for each in retrieved)
     assert all(context.text.count(section) == 1 for section in sections if len(section) >= 100 and section in texts)
-
-
-def test_time_grows_with_those_that_wait_for_room():
-    """Many documents that share a section, of which a few have room."""
-
-    def prepared(number: int) -> Callable[[], object]:
-        hits = hits_of([chunk(str(n), f"Of wing {n} nothing is known. {SHARED}") for n in range(number)])
-
-        def run() -> None:
-            context = assemble(hits, AssemblyConfig(max_tokens=1_000))
-            assert "repeats" in {stage.name for stage in context.trace.stages}
-
-        return run
-
-    assert grows_less(prepared, 400, 6_400, 16 * 1.6)

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from leaflet import ANSWER, LEAFLET, QUERY
 
 from builders import count
-from chain_parts import KEYWORDS, Scripted
-from ctxassembly import (
-    AnswerChain,
-    AssemblyConfig,
-    Chunk,
-    ConfigError,
-    Context,
-    Hit,
-    InputError,
-    MemoryIndex,
-    StoreError,
-    aassemble,
-    assemble,
-)
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, InputError, StoreError, aassemble, assemble
 from ctxassembly.protocols import StageBegan, StageEnded
 
 PARTS = ("heart", "liver", "stomach", "knee", "ear")
@@ -66,14 +50,6 @@ def test_whole_chunks_and_passages_are_chosen_by_it_too_and_the_budget_holds(gra
     assert count(found.text) == found.token_count <= most
     assert ANSWER in found.text
     assert ANSWER not in context(None, config, hits).text
-
-
-def test_excerpts_of_compression_are_chosen_by_it():
-    text = "Letters before an examination are sent. Towels lie there. Fluids before an examination are fine."
-    config = AssemblyConfig(max_tokens=14, format="minimal", granularity="chunk", compress="extractive")
-    hits = [Hit(Chunk("a", "a", text))]
-    assert context(None, config, hits).text.startswith("Letters")
-    assert context(Fluids(), config, hits).text.startswith("Fluids")
 
 
 async def test_sync_and_async_give_the_same():
@@ -164,18 +140,6 @@ async def test_a_scorer_that_fails_costs_nothing_but_its_scores(scorer: Callable
     assert raised.value.__cause__ is not None
 
 
-def test_scores_that_are_not_finite_are_none():
-    def some(query: str, sentences: list[str]) -> list[float]:
-        return [1.0 if "Fluids" in each else math.nan if "six" in each else 0.0 for each in sentences]
-
-    found = context(some)
-    assert ANSWER in found.text
-    assert found.trace.notes == ("scorer: 1 sentence has no finite score, left to its words",)
-    none = context(lambda query, sentences: [math.nan for _ in sentences])
-    assert none.text == context(None).text
-    assert none.trace.notes == ("scorer: no score is finite, chosen by words alone",)
-
-
 def test_an_assembly_that_is_cancelled_is_cancelled():
     def stop(query: str, sentences: list[str]) -> list[float]:
         raise KeyboardInterrupt
@@ -203,33 +167,3 @@ def test_the_trace_tells_what_was_asked_and_so_do_spans():
 def test_what_is_no_scorer_is_an_error_before_anything_is_asked():
     with pytest.raises(InputError, match="scorer must be a model with embed_query"):
         context("all-MiniLM-L6-v2")
-
-
-async def test_an_answer_chain_takes_one():
-    index = MemoryIndex([hit.chunk for hit in HITS])
-    every = {"retrieval": KEYWORDS, "assembly": CONFIG}
-
-    def chain(**options: Any) -> AnswerChain:
-        return AnswerChain.from_index(index, Scripted("Yes [1]."), **every, **options)
-
-    question = "May I drink before the examination? Keep the leaflet."
-
-    def fluids(query: str, sentences: list[str]) -> list[float]:
-        return [1.0 if "Fluids" in each else 0.0 for each in sentences]
-
-    for answer in (chain(scorer=fluids).answer(question), await chain(scorer=fluids).aanswer(question)):
-        assert answer.context is not None
-        assert ANSWER in answer.context.text
-    without = chain().answer(question).context
-    assert without is not None
-    assert ANSWER not in without.text
-    with pytest.raises(ConfigError, match="scorer must be a model"):
-        chain(scorer="all-MiniLM-L6-v2")
-
-
-@given(st.lists(st.one_of(st.floats(), st.just("x"), st.none()), max_size=16), st.integers(1, 80))
-def test_whatever_it_says_the_budget_holds_and_every_hit_is_told_of(said: list[Any], most: int):
-    config = AssemblyConfig(max_tokens=most)
-    found = context(lambda query, sentences: [*said, *[0.0] * 16][: len(sentences)], config)
-    assert count(found.text) <= most
-    assert {decision.chunk_id for decision in found.trace.decisions} == {hit.chunk.id for hit in HITS}

@@ -70,22 +70,6 @@ def test_the_gate(rule: str, supplement: Any, scores: list[Any], query: Any, thr
     assert note.startswith("included" if stands else "suppressed")
 
 
-def test_why_it_was_suppressed_is_in_the_trace():
-    assert notes(supplemented(supplement_threshold=0.8)) == [
-        "suppressed, the best score 0.9 reaches supplement_threshold 0.8"
-    ]
-    assert notes(supplemented(supplement_threshold=lambda q, s: False)) == [
-        "suppressed, as supplement_threshold decided"
-    ]
-
-
-def test_alone_it_is_the_context():
-    context = supplemented(hits=[], max_tokens=40)
-    assert context.text == f"--- SUPPLEMENTARY INFORMATION ---\n{FACTS}"
-    assert not context.citations
-    assert len(context.blocks) == 1
-
-
 @pytest.mark.parametrize(
     ("rule", "cap", "options", "written"),
     [
@@ -133,13 +117,6 @@ def test_it_gives_way_rather_than_that_the_best_hit_is_shortened(option: dict[st
     assert notes(context) == ["left out, the best hit does not fit next to it"]
     roomy = supplemented(hits=hits, query="says", max_tokens=400, format="minimal", **option)
     assert roomy.text == f"{said}\n\n--- SUPPLEMENTARY INFORMATION ---\n{FACTS}"
-
-
-def test_it_stays_if_the_best_hit_is_shortened_in_any_case():
-    said = " ".join(f"Sentence {n} says it." for n in range(99))
-    context = supplemented(hits=hits_of([Chunk("A0", "A", said, 0)]), max_tokens=99, compress="extractive")
-    assert context.supplement
-    assert context.trace.shortened
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from builders import count, decision, hits_of, numbered
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from ctxassembly.config.assembly import Cite, Granularity
-from stopwatch import grows_less
 
 HEAD = "| ward | visiting hours | telephone |\n|---|---|---|"
 SETTINGS = AssemblyConfig(max_tokens=400, format="minimal", window=1, fill=True)
@@ -90,14 +88,6 @@ def test_rows_of_another_table_have_none(change: dict):
     assert HEAD not in context.text
 
 
-def test_a_chunk_that_may_not_be_read_gives_no_header():
-    chunks = table(team="a")
-    chunks[0] = replace(chunks[0], metadata={"team": "b"})
-    config = replace(SETTINGS, granularity="chunk", window=3)
-    context = assemble([Hit(chunks[2])], config, query=QUERY, store=MemoryStore(chunks))
-    assert HEAD not in context.text
-
-
 @pytest.mark.parametrize("granularity", ["auto", "chunk"])
 def test_the_header_is_read_in_the_part_of_its_rows(granularity: Granularity):
     """Though it is below the minimum relevance itself."""
@@ -112,17 +102,3 @@ def test_the_header_is_read_in_the_part_of_its_rows(granularity: Granularity):
     context = assemble(hits, config, query="When is ferritin measured?")
     assert len(context.citations) > 2
     assert f"{HEAD}\n[...]\n| ferritin 0 |" in context.text
-
-
-def test_time_is_about_linear_in_the_tables():
-    """None of their headers fits without a cut."""
-
-    def assembling(length: int) -> Callable[[], object]:
-        tables = [
-            [replace(chunk, document_id=f"T{n}", text=f"{chunk.text} {n}") for chunk in table()] for n in range(length)
-        ]
-        hits = hits_of([chunks[2] for chunks in tables] + [chunks[0] for chunks in tables])
-        config = AssemblyConfig(max_tokens=count(tables[0][2].text) * length, format="minimal", window=0)
-        return lambda: assemble(hits, config)
-
-    assert grows_less(assembling, 20, 200, 30)
