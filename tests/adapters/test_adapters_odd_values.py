@@ -56,7 +56,7 @@ def test_an_odd_value_assigned_later_costs_no_other_hit(door: Door, field: str) 
 
 def test_what_does_not_copy_stays_as_it_is(door: Door) -> None:
     tree: dict[str, Any] = {}
-    tree["self"] = tree
+    tree["self"] = {"again": tree}
     given = {"lock": threading.Lock(), "tree": tree, "author": "Ada"}
     made = door.read([Chunk("A#3", "A", "Text.", metadata=given)]).blocks[0].metadata
     assert (made["lock"], made["author"]) == (given["lock"], "Ada")
@@ -89,7 +89,7 @@ def test_odd_chunks_of_a_store_cost_no_other_neighbor(door: Door) -> None:
     assert read.blocks[0].metadata["chunk_ids"] == ["A#1", "A#2", "A#3"]
 
 
-@pytest.mark.parametrize("query", [5, ["x"], ODD["raising"]()], ids=["number", "list", "raising"])
+@pytest.mark.parametrize("query", [5, ["x"]], ids=["number", "list"])
 def test_a_query_that_is_no_text_is_an_error_that_shows_it(door: Door, query: Any) -> None:
     with pytest.raises(InputError, match="query must be a string"):
         door.read(three(), query)
