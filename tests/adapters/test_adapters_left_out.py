@@ -117,6 +117,14 @@ def test_a_request_reads_what_matches_it_with_the_same_text_in_both(
         assert text == f"{NOTHING if wanted else ''} Left out and available: valley.pdf, pages 3, 7".strip()
 
 
+def test_a_chunk_of_which_only_a_part_was_read_is_left_out_too(door: Door) -> None:
+    rules = Chunk("a", "a", " ".join(f"Rule {number} asks for {word}." for number, word in enumerate(WORDS * 4)))
+    context = assemble([Hit(rules)], AssemblyConfig(max_tokens=30, language="nl"), query="wool")
+    own = tool(door, MemoryStore([rules]), context)
+    assert "asks for taxes" in own.read(words="taxes")[0]
+    assert own.read(words="zebra")[0].startswith("Niets van wat")  # in the language of the context
+
+
 def test_documents_keep_their_labels_and_new_ones_count_on(door: Door) -> None:
     others = [chunk(0, document=name) for name in ("loom", "wool")]
     config = AssemblyConfig(granularity="chunk", max_tokens=25)

@@ -6,11 +6,9 @@ import re
 from importlib import import_module
 from inspect import getdoc, ismodule
 
-from site_pages import FOLDER
+from site_pages import FOLDER, PUBLIC
 
 PAGE = (FOLDER / "stability.md").read_text("utf-8")
-PUBLIC = re.findall(r"`((?:\w+_)?ctxassembly[\w.]*)`", (FOLDER / "api.md").read_text("utf-8"))
-"""The modules that the page of public names lists."""
 
 
 def section(heading: str) -> str:

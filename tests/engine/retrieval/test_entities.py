@@ -110,9 +110,7 @@ DEPARTMENT = Taxonomy([Node("card", "department", "Cardio"), NODES[3]], [Relatio
     "query",
     [
         "Welke artsen werken bij Cardio?", "welke vrouwelijke dokters heeft Cardio", "Welke collega's heeft Cardio?",
-        "Welke collega\u2019s, Cardio?", "Welke afdelingen horen bij Cardio?", "Welke andere teams zijn er bij Cardio?",
         "Which doctors work in Cardio?", "Which other people work there, in Cardio?", "which of your nurses, Cardio",
-        "Which pediatric nurses are there in Cardio?", "List every doctor of Cardio",
         "Welche Ärzte arbeiten in Cardio?", "Welche Ärztinnen hat Cardio?", "Bei welchen Kardiologen in Cardio?",
         "Welche Ärzt:innen hat Cardio?", "Welche Schwestern hat Cardio?", "Welche Pfleger hat Cardio?",
         "Quels médecins travaillent en Cardio ?", "¿Qué médicos trabajan en Cardio?", "¿Cuáles son los de Cardio?",
@@ -127,11 +125,8 @@ def test_a_list_is_injected_for_list_questions(query: str):
     "query",
     [
         "Welke arts werkt bij Cardio?", "Welke huisarts, Cardio?", "Welke dokter is er bij Cardio?", "Welke is Cardio?",
-        "welke andere specialist zit op Cardio", "Welke was het, Cardio?",
         "Which doctor works in Cardio?", "The one which was in Cardio", "Which illness has Cardio?",
-        "Which is the entrance of Cardio?",
         "Welcher Arzt arbeitet in Cardio?", "Welche Ärztin hat Cardio?", "Welche Schwester ist in Cardio?",
-        "Welchen Arzt hat Cardio?", "Welche Adresse hat Cardio?", "Welche Praxis ist Cardio?",
         "Quel médecin travaille en Cardio ?", "¿Qué médico trabaja en Cardio?", "¿Qué es Cardio?",
         "¿Qué puedes decirme de Cardio?", "Dicen que los de Cardio llegan",
     ],
