@@ -26,7 +26,7 @@ from ctxassembly import (
     aassemble,
     assemble,
 )
-from ctxassembly.errors import InputError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.wording.languages import LANGUAGES
 from strategies import Retrieval, arguments, retrievals
 
@@ -177,6 +177,31 @@ def test_a_question_asked_again_finds_next_to_nothing_new():
     assert tokens[1] < 40 < tokens[0]
 
 
+def test_another_text_under_the_same_id_was_not_sent():
+    conversation = Conversation().after(assemble(hits(0), WHOLE, conversation=Conversation()))
+    changed = replace(LEAFLET[0], text="Eat nothing for eight hours before the examination.")
+    assert changed.text in assemble([Hit(changed)], WHOLE, conversation=conversation).text
+
+
+def test_a_document_of_another_source_under_the_same_id_gets_a_label_of_its_own():
+    conversation = Conversation().after(assemble(hits(0), WHOLE, conversation=Conversation()))
+    other = Chunk("gastro#9", "gastro", "Visits are from two to eight.", 9, metadata={"source": "visits.pdf"})
+    context = assemble([Hit(other)], WHOLE, conversation=conversation)
+    assert [one.label for one in context.citations] == ["2"]
+
+
+def test_only_chunks_that_pass_the_filter_of_the_call_are_described():
+    conversation = Conversation().after(assemble(hits(1), WHOLE, conversation=Conversation()))
+    store = MemoryStore(
+        [replace(chunk, metadata={**chunk.metadata, "group": at % 2}) for at, chunk in enumerate(LEAFLET)]
+    )
+    context = assemble(
+        [Hit(replace(LEAFLET[2], metadata={**LEAFLET[2].metadata, "group": 0}))], store=store, conversation=conversation
+    )
+    assert "continues above" not in context.text
+    assert "gastro#1" not in reasons(context)
+
+
 def test_what_is_seen_follows_from_the_messages():
     first = assemble(hits(0, 1), WHOLE, conversation=Conversation())
     conversation = Conversation().after(first)
@@ -226,6 +251,8 @@ def test_a_conversation_is_plain_data():
     saved = json.loads(json.dumps(conversation.to_dict()))
     assert Conversation.from_dict(saved) == pickle.loads(pickle.dumps(conversation)) == copy.deepcopy(conversation)
     assert Conversation(**conversation._asdict()) == conversation  # as LangGraph restores it
+    with pytest.raises(ConfigError, match="label_step must be an integer from 1 to 1,000"):
+        Conversation(label_step=1_001)
     for wrong in ({"sent": [7]}, {"turns": []}, {"sent": [{"text": ""}]}):
         with pytest.raises(InputError, match="a conversation must be as"):
             Conversation.from_dict(wrong)

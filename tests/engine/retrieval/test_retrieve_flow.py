@@ -268,6 +268,9 @@ async def test_all_failing_is_one_error():
     with pytest.raises(StoreError, match=r"no channel answered: .*no model.*; .*closed the connection") as caught:
         retrieve("hartfalen", index=index, embed=no_model)
     assert isinstance(caught.value.__cause__, (RuntimeError, OSError))
+    failed = retrieve("hartfalen", RetrievalConfig(min_evidence=1.2), index=Broken(), embed=no_model)
+    assert failed.hits  # a failure doesn't mean that nothing answers
+    assert "evidence: not measured" in notes(failed)
     with pytest.raises(StoreError, match="no channel answered"):
         await aretrieve("hartfalen", index=Broken(vectors=True, words=True), embed=embed)
 
