@@ -137,14 +137,11 @@ def _parse_understanding(
     if "intent" in requested:
         confidence = parse_share(fields.get("confidence"))
         intent = _parse_intent(fields.get("intent"), confidence, config, notes)
-    parts = parse_strings(fields.get("sub_questions"), MAX_SUB_QUESTIONS) if "sub_questions" in requested else ()
-    if parts is None:
-        notes.append(parse_error("sub_questions", fields["sub_questions"]))
     return QueryUnderstanding(
         intent=intent,
         confidence=confidence,
         rewritten=_parse_rewritten(fields.get("question"), question, notes) if "question" in requested else None,
-        sub_questions=parts if parts and len(parts) > 1 else (),
+        sub_questions=_parse_parts(fields.get("sub_questions"), notes) if "sub_questions" in requested else (),
         is_dissatisfied="dissatisfied" in requested and fields.get("dissatisfied") is True,
         notes=tuple(notes),
     )
@@ -171,6 +168,15 @@ def _parse_rewritten(value: Any, question: str, notes: list[str]) -> str | None:
     return None if value.split() == question.split() else " ".join(value.split())
 
 
+def _parse_parts(value: Any, notes: list[str]) -> tuple[str, ...]:
+    """Return the parts of a question without blanks and repeats; a single one is none."""
+    if not isinstance(value or [], list) or not all(isinstance(one, str) for one in value or ()):
+        notes.append(parse_error("sub_questions", value))
+        return ()
+    parts = tuple(dict.fromkeys(text for one in value or () if (text := " ".join(one.split()))))[:MAX_SUB_QUESTIONS]
+    return parts if len(parts) > 1 else ()
+
+
 _DECODER = JSONDecoder()
 
 
@@ -191,19 +197,6 @@ def parse_object(text: str) -> Mapping[str, Any] | None:
             continue
         return value if isinstance(value, dict) else None
     return None
-
-
-def parse_strings(value: Any, max_count: int) -> tuple[str, ...] | None:
-    """Return a list of strings without blanks and repeats, at most `max_count`; None for another type.
-
-    >>> parse_strings([" parking ", "", "parking"], 4), parse_strings("parking", 4)
-    (('parking',), None)
-    """
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        return None
-    return tuple(dict.fromkeys(text for one in value if (text := " ".join(one.split()))))[:max_count]
 
 
 def parse_share(value: Any) -> float | None:
