@@ -57,16 +57,6 @@ def test_the_summary_says_what_assembly_made_of_the_hits(answer: Answer) -> None
     assert left_out == "chunks left out: duplicate 3"
 
 
-def test_every_step_is_shown_on_request_and_the_context_verbatim(answer: Answer) -> None:
-    output = shown(answer, steps=True)
-    assert f"Question: {QUESTION}\n" in output
-    assert f"\n{answer.context.text}\n" in output
-    assert all(f"{rank}. {each.chunk.id}  score " in output for rank, each in enumerate(answer.retrieved.chunks, 1))
-    assert all(f"[{each.label}] {each.metadata['source']}: " in output for each in answer.context.citations)
-    assert answer.context.trace.summary in output
-    assert f"identical: {len(answer.context.text):,} characters" in output
-
-
 def test_it_says_so_when_nothing_answers(answer: Answer, unanswered: Answer) -> None:
     assert "answers this" not in shown(answer)
     assert unanswered.retrieved.chunks == ()

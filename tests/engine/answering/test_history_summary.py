@@ -57,13 +57,6 @@ def test_a_summary_says_of_how_many_exchanges_it_is():
     )
 
 
-def test_nothing_is_summarized_without_the_option_nor_without_room_for_it():
-    for config in (AnswerConfig(), AnswerConfig(summarize_history=True, history_tokens=399)):
-        answer, model = asked(config)
-        assert model.prompts("summarize") == []
-        assert "left out" in answer.notes[-1]
-
-
 @pytest.mark.parametrize(
     ("summary", "note"),
     [

@@ -67,13 +67,6 @@ def test_a_context_never_shows_what_a_chunk_is_found_by():
 # Resuming
 
 
-def test_a_second_run_asks_for_nothing():
-    over, model = index(), Scripted()
-    assert enrich(over, model, progress=False).documents == 3
-    again = enrich(over, model, progress=False)
-    assert (again.documents, again.remaining, again.estimate.documents, len(model.requests)) == (0, 0, 0, 3)
-
-
 def test_a_run_that_is_ended_goes_on_where_it_was():
     over, titles = index(), []
 
