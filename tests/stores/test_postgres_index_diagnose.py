@@ -53,7 +53,6 @@ def test_each_piece_of_evidence_has_its_layer(tenants: PostgresIndex):
         Evidence("south", chunk_id="south#0"),
         Evidence(quotation="In the south: Ferritin is measured"),
     ],
-    ids=lambda one: one.kind,
 )
 def test_what_the_filter_excludes_is_named_by_its_id_alone(tenants: PostgresIndex, evidence: Evidence):
     report = diagnose(asked(evidence), index=tenants, embed=embed_query)

@@ -124,21 +124,15 @@ class DiagnosisReport:
         found = Counter(row.layer for row in self.rows)
         return {layer: found[layer] for layer in LAYERS if found[layer]}
 
-    def remedies(self, layer: Layer) -> Mapping[str, int]:
-        """Return the settings tried for the losses of `layer`, each with the number of pieces that it keeps."""
-        kept = Counter[str]()
-        for setting, keeps in (item for row in self.lost if row.layer == layer for item in row.remedies.items()):
-            kept[setting] += keeps
-        return dict(kept.most_common())
-
     def table(self) -> list[tuple[str, str, str]]:
         """Return the rows that are printed: the layer, the pieces lost there, and the settings that keep them."""
         rows: list[tuple[str, str, str]] = []
         for layer, count in self.counts.items():
-            remedies = self.remedies(layer)
-            tried = [f"{setting} keeps {kept}" for setting, kept in remedies.items() if kept]
-            tried += ["no setting that was tried"] if remedies and not tried else []
-            advice = {row.advice: None for row in self.lost if row.layer == layer and row.advice}
+            own = [row for row in self.lost if row.layer == layer]
+            kept = Counter(setting for row in own for setting, keeps in row.remedies.items() if keeps)
+            tried = [f"{setting} keeps {number}" for setting, number in kept.most_common()]
+            tried += ["no setting that was tried"] if not tried and any(row.remedies for row in own) else []
+            advice = {row.advice: None for row in own if row.advice}
             rows.append((layer, f"{count:,}", "; ".join((*tried, *advice))))
         return rows
 

@@ -22,8 +22,8 @@ class Evidence:
 
     A quotation or a chunk may name its document, too.
 
-    >>> Evidence(document_id="gastro", start=10, end=45).kind, Evidence(quotation="two hours before").kind
-    ('span', 'quotation')
+    >>> Evidence(document_id="gastro", start=10, end=45).quotation, Evidence(quotation="two hours before").quotation
+    (None, 'two hours before')
     """
 
     document_id: str | None = None
@@ -49,15 +49,6 @@ class Evidence:
                 raise InputError(f"a span needs document_id, and start and end with 0 <= start < end, got {given}")
         if not ways and self.document_id is None:
             raise InputError("evidence needs a quotation, a chunk_id, or a document_id with or without start and end")
-
-    @property
-    def kind(self) -> str:
-        """The way it is marked: "span", "chunk", "document" or "quotation"."""
-        if self.quotation is not None:
-            return "quotation"
-        if self.chunk_id is not None:
-            return "chunk"
-        return "document" if self.start is None else "span"
 
 
 @dataclass(frozen=True, slots=True)

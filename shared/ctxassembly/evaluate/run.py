@@ -107,7 +107,7 @@ def _notes(questions: tuple[LabeledQuestion, ...], corpus: Corpus) -> Iterator[s
     if missing := list(dict.fromkeys(id_ for id_, piece in pieces if not is_in_corpus(piece, corpus))):
         listed = ", ".join(missing[:5])
         yield f"{pluralize(len(missing), 'question')} with evidence that isn't in the corpus: {listed}"
-    if not corpus.texts and any(piece.kind == "span" for _, piece in pieces):
+    if not corpus.texts and any(piece.start is not None for _, piece in pieces):
         yield "without corpus=, spans are only found in results that give the offsets of their text"
 
 

@@ -47,7 +47,6 @@ def kept(row: Any) -> dict[str, bool]:
         Evidence("lab", chunk_id="lab#0"),
         Evidence("lab"),
     ],
-    ids=lambda one: one.kind,
 )
 def test_evidence_in_the_context_is_read(evidence: Evidence):
     row = examine(evidence)
@@ -64,7 +63,6 @@ def test_evidence_in_the_context_is_read(evidence: Evidence):
         Evidence(chunk_id="insurance#0"),
         Evidence("lab", quotation="a lift for patients"),
     ],
-    ids=lambda one: f"{one.document_id} {one.kind}",
 )
 def test_not_in_the_corpus(evidence: Evidence):
     row = examine(evidence)
@@ -87,7 +85,6 @@ SPLIT = [
         Evidence("lab", start=21, end=41),
         Evidence("lab", start=9, end=59),
     ],
-    ids=lambda one: one.kind,
 )
 def test_split_apart(evidence: Evidence):
     """Without neighbors the second half is missing: the words of the question are in the first one alone."""
@@ -193,7 +190,6 @@ TENANTS = [
         Evidence(chunk_id="theirs#0"),
         Evidence(quotation="ends on 24"),
     ],
-    ids=lambda one: one.kind,
 )
 @pytest.mark.parametrize("strategy", ["hybrid", "keyword"])
 def test_filtered_and_nobody_reads_what_the_filter_excludes(evidence: Evidence, strategy: Any):
