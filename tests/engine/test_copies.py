@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import hits_of, numbered, split, words_of
+from builders import hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, assemble
 
 A = [words_of("A", n) for n in range(6)]
@@ -106,11 +106,3 @@ def test_a_chunk_without_a_document_is_one_of_its_own_though_its_id_is_not():
     chunks = [Chunk("0", "", "The notice period is three months."), Chunk("0", "", "Membership ends after one month.")]
     context = assemble(hits_of(chunks))
     assert [citation.document_id for citation in context.citations] == ["0", "0 (2)"]
-
-
-def test_what_the_store_has_no_more_is_joined_among_itself():
-    chunks = split("D", numbered("w", 60), size=60, overlap=25, offsets=False)
-    store = MemoryStore([each for each in chunks if each.index not in (1, 2)])
-    context = assemble(hits_of([chunks[6], chunks[1], chunks[2]]), store=store)
-    assert [each.chunk_ids for each in context.citations] == [("D5", "D6", "D7"), ("D1", "D2")]
-    assert context.text.count(chunks[1].text[-25:]) == 1

@@ -114,20 +114,6 @@ def test_no_line_of_a_document_passes_for_ours(case: Retrieval):
 
 @unhurried
 @given(retrievals())
-def test_labels_stand_in_the_order_of_their_documents_best_hits(case: Retrieval):
-    context = assembled(case)
-    best: dict[str, int] = {}
-    for each in context.trace.decisions:
-        if each.outcome in (*STANDING, "contained"):
-            best[each.document_id] = min(best.get(each.document_id, each.rank), each.rank)
-    # A newer version stands in the place of the one that it displaced.
-    if case.options["enabled"] and case.options["order"] == "documents" and case.options["prefer_version"] == "score":
-        order = list(dict.fromkeys(citation.document_id for citation in context.citations))
-        assert order == sorted(order, key=lambda document_id: best[document_id])
-
-
-@unhurried
-@given(retrievals())
 def test_a_supplement_is_one_block_of_its_own_at_its_end_within_its_cap(case: Retrieval):
     context = assembled(case)
     own = [block for block in context.blocks if block.citation is None]
@@ -158,15 +144,6 @@ def test_while_everything_fits_nothing_gives_way_and_nothing_is_compressed(case:
     assert context.text == assembled(replace(case, options=roomy | calm)).text
     assert context.trace.shortened == ()
     assert context.trace.excluded == ()
-
-
-@unhurried
-@given(retrievals())
-def test_where_hits_are_passed_through_the_budget_alone_decides(case: Retrieval):
-    through = case.options | {"enabled": False}
-    calm = {"compress": "none"}
-    context = assembled(replace(case, options=through))
-    assert context.text == assembled(replace(case, options=effective(through | calm | {"fill": True}))).text
 
 
 @unhurried

@@ -82,14 +82,6 @@ async def test_a_sync_store_does_not_stall_the_loop():
     assert "A4" in standing(context)
 
 
-async def test_a_store_with_both_is_awaited():
-    class Both(AsyncOnly):
-        def fetch(self, refs):
-            raise AssertionError("called synchronously")
-
-    assert len(standing(await aassemble(HITS, AssemblyConfig(on_store_error="raise"), store=Both()))) == 6
-
-
 # The thread that assembles
 
 
@@ -190,14 +182,6 @@ def test_threads_assemble_while_a_counter_of_another_thread_works():
             return count_words(text)
 
         assert assemble_with(count) == expected
-
-
-async def test_stages_are_told_on_the_loop_and_in_the_callers_context():
-    caller = contextvars.ContextVar[str]("caller")
-    caller.set("the request")
-    seen: set[tuple[str, int]] = set()
-    await aassemble(HITS, on_stage=lambda _: seen.add((caller.get(), threading.get_ident())))
-    assert seen == {("the request", threading.get_ident())}
 
 
 ENDS = """

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.assembly.scoring.sentences import minimum_at
 
 QUERY = "water before gastroscopy"
 TEXTS = (
@@ -35,18 +33,6 @@ def test_the_best_is_worth_1_and_what_lacks_the_words_less_than_0(granularity):
     assert found["c0"] == 1
     assert 0 < found["c2"] < 1
     assert found["c3"] < found["c1"] < 0  # of a lower rank than the best, and without a word of the query
-
-
-def test_stop_below_leaves_out_exactly_what_is_worth_less():
-    worth = values(asked(max_tokens=8_000, min_relevance=1))
-    for min_relevance in (0.65, 0.75, 0.85, 0.95):
-        context = asked(max_tokens=8_000, min_relevance=min_relevance)
-        left_out = {decision.chunk_id for decision in context.trace.excluded}
-        assert left_out == {
-            chunk_id for chunk_id, value in worth.items() if value < minimum_at(np.zeros(1), min_relevance)
-        }
-        assert {decision.reason for decision in context.trace.excluded} == {"below the minimum relevance"}
-        assert values(context) == worth
 
 
 @pytest.mark.parametrize(
