@@ -110,7 +110,7 @@ class AskedModel:
 
     async def _anext_piece(self, request: NextPiece) -> ModelReply | None:
         is_async_stream = isinstance(self._stream, AsyncIterator)
-        piece: Any = _aread_piece(self._stream) if is_async_stream else submit(self._read_piece)
+        piece: Any = anext(self._stream, _END) if is_async_stream else submit(self._read_piece)
         return _parse_piece(await await_with_deadline(request.timeout_seconds, piece))
 
     def _read_piece(self) -> Any:
@@ -140,10 +140,6 @@ def _require_sync(model: Port) -> Port:
 
 async def _stream_once(model: Port, request: AskModel) -> AsyncIterator[Any]:
     yield await model.acall(request)
-
-
-async def _aread_piece(stream: AsyncIterator[Any]) -> Any:
-    return await anext(stream, _END)
 
 
 def _single_reply(replies: list[Any]) -> ModelReply:
@@ -223,7 +219,7 @@ class AnswerRun:
                 **self._model.ports,
                 SearchAll: evidence.search.each(lambda request: request.searches, lambda _: SEARCH_SECONDS),
                 Assemble: evidence.assemble,
-                Compute: Port(_compute, _acompute),
+                Compute: Port(lambda request: request.function(), lambda request: run_in_worker(request.function)),
                 **dict.fromkeys((CacheGet, CacheSet), Port(partial(_use_cache, parts.cache))),
             }
         )
@@ -248,14 +244,6 @@ class AnswerRun:
         """Async version of `answer`."""
         *_, answer = [event async for event in self.aevents()]
         return cast(Answer, answer)
-
-
-def _compute(request: Compute) -> Any:
-    return request.function()
-
-
-async def _acompute(request: Compute) -> Any:
-    return await run_in_worker(request.function)
 
 
 def _cache_facts(
