@@ -128,7 +128,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         settings = self.assembly_settings
         counter_for(settings.encoding)  # a missing vocabulary is an error now
         check_store(self.store)
-        if not (self.embeddings is None or _can_embed(self.embeddings)):
+        can_embed = any(hasattr(self.embeddings, name) for name in ("embed_documents", "aembed_documents", "__call__"))
+        if not (self.embeddings is None or can_embed):
             raise ConfigError("embeddings", "an object with embed_documents(texts) or a function", self.embeddings)
         if settings.dedup == "semantic" and self.embeddings is None:
             # Documents carry no vectors, so it can't work with any documents.
@@ -356,7 +357,3 @@ def _query_in(inputs: Mapping[str, Any]) -> Any:
 
 def _as_configurable(given: Any) -> Any:
     return given.model_copy(update={"is_configurable": True}) if isinstance(given, ContextAssembler) else given
-
-
-def _can_embed(embeddings: Any) -> bool:
-    return callable(embeddings) or hasattr(embeddings, "embed_documents") or hasattr(embeddings, "aembed_documents")

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -140,26 +139,3 @@ def number_stored_chunks(
     if not dry_run:
         records.create_indexes(keys.document_id[0], keys.index[0])
     return report
-
-
-async def anumber_stored_chunks(
-    vectorstore: VectorStore,
-    *,
-    keys: MetadataKeys | None = None,
-    trust_insertion_order: bool = False,
-    dry_run: bool = False,
-) -> NumberingReport:
-    """Async version of `number_stored_chunks`.
-
-        numbers = await anumber_stored_chunks(vectorstore)
-
-    `numbers.unordered` names documents that could not be numbered here: store them again, as `number_chunks` returns
-    them. A collection of Chroma or Qdrant is numbered in a thread.
-    """
-    keys = MetadataKeys() if keys is None else keys
-    options = {"trust_insertion_order": trust_insertion_order, "dry_run": dry_run}
-    if is_postgres(vectorstore):
-        from langchain_ctxassembly.stores.postgres import anumber_table
-
-        return await anumber_table(vectorstore, keys, **options)  # type: ignore[arg-type]
-    return await asyncio.to_thread(number_stored_chunks, vectorstore, keys=keys, **options)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
 
 from langchain_postgres import PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
@@ -41,7 +41,6 @@ from ctxassembly.stores.postgres.lookup import (
 from ctxassembly.stores.postgres.table import TITLE, build_table
 from langchain_ctxassembly.stores.filters import unwrap
 
-T = TypeVar("T")
 AnyPostgres: TypeAlias = PGVectorStore | AsyncPGVectorStore | PGVector
 
 Rows = Iterable[Sequence[Any]]
@@ -107,7 +106,10 @@ class PGVectorNeighbors(PostgresStore):
         if isinstance(self.vectorstore, PGVector) and not self.vectorstore.async_mode:
             return self._to_chunks(await asyncio.to_thread(self._sync_rows, refs))
         asked = self._collection_rows(refs) if isinstance(self.vectorstore, PGVector) else self._table_rows(refs)
-        return self._to_chunks(await _on_own_loop(self.vectorstore, await_rows(asked, self.timeout_seconds)))
+        rows, loop = await_rows(asked, self.timeout_seconds), _loop_of(self.vectorstore)
+        return self._to_chunks(
+            await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(rows, loop)) if loop else rows)
+        )
 
     def _to_chunks(self, rows: Rows) -> list[Chunk]:
         return [langchain_chunk(id_, text, metadata or {}, self.keys) for id_, text, metadata in rows]
@@ -192,12 +194,6 @@ def _loop_of(vectorstore: Any) -> asyncio.AbstractEventLoop | None:
     return loop
 
 
-def _on_own_loop(vectorstore: Any, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
-    """Return `work`, which runs on the vector store's own event loop if it has one: its connections need that."""
-    loop = _loop_of(vectorstore)
-    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop)) if loop else work
-
-
 def _sync_loop(vectorstore: AnyPostgres, instead: str) -> asyncio.AbstractEventLoop | None:
     """Return the event loop of a PGVectorStore for a sync call; None for a PGVector, which needs none.
 
@@ -214,44 +210,26 @@ def _sync_loop(vectorstore: AnyPostgres, instead: str) -> asyncio.AbstractEventL
     return loop
 
 
-def number_table(vectorstore: AnyPostgres, keys: MetadataKeys, **options: bool) -> NumberingReport:
+def number_table(vectorstore: AnyPostgres, keys: MetadataKeys, **options: Any) -> NumberingReport:
     """Number the chunks of a PGVectorStore or PGVector, as `number_stored_chunks` describes it; the table gets indexes.
 
     Raises:
         ConfigError: a table without a column for the two and without JSON metadata.
         InputError: the vector store was set up for async use alone.
     """
-    number = _numbering_task(vectorstore, keys, options)
-    loop = _sync_loop(vectorstore, "anumber_stored_chunks")
+    loop = _sync_loop(vectorstore, "one whose engine is made by PGEngine.from_connection_string, or sync")
     if loop is None:
         with cast(Engine, cast(PGVector, vectorstore)._engine).begin() as connection:
-            return number(connection)
-    return asyncio.run_coroutine_threadsafe(_run_in_transaction(unwrap(vectorstore).engine, number), loop).result()
+            return number_rows(_collection_records(vectorstore, connection), LANGCHAIN, keys, **options)
 
+    def number(connection: Connection) -> NumberingReport:
+        return number_rows(_table_records(vectorstore, connection), LANGCHAIN, keys, **options)
 
-async def anumber_table(vectorstore: AnyPostgres, keys: MetadataKeys, **options: bool) -> NumberingReport:
-    """Async version of `number_table`."""
-    number = _numbering_task(vectorstore, keys, options)
-    if isinstance(vectorstore, PGVector):
-        if not vectorstore.async_mode:
-            return await asyncio.to_thread(number_table, vectorstore, keys, **options)
-        await vectorstore.__apost_init__()
-        return await _run_in_transaction(cast(AsyncEngine, vectorstore._async_engine), number)
-    return await _on_own_loop(vectorstore, _run_in_transaction(unwrap(vectorstore).engine, number))
+    async def number_in_transaction() -> NumberingReport:
+        async with unwrap(vectorstore).engine.begin() as connection:
+            return cast(NumberingReport, await connection.run_sync(number))
 
-
-async def _run_in_transaction(
-    engine: AsyncEngine, number_table: Callable[[Connection], NumberingReport]
-) -> NumberingReport:
-    async with engine.begin() as connection:
-        return await connection.run_sync(number_table)
-
-
-def _numbering_task(
-    vectorstore: AnyPostgres, keys: MetadataKeys, options: Mapping[str, Any]
-) -> Callable[[Connection], NumberingReport]:
-    make_records = _collection_records if isinstance(vectorstore, PGVector) else _table_records
-    return lambda connection: number_rows(make_records(vectorstore, connection), LANGCHAIN, keys, **options)
+    return asyncio.run_coroutine_threadsafe(number_in_transaction(), loop).result()
 
 
 def _table_records(vectorstore: Any, connection: Connection) -> TableRecords:

@@ -11,7 +11,7 @@ import pytest
 from site_pages import PUBLIC as MODULES
 
 POSTGRES = {
-    *("PGVectorNeighbors", "PostgresIndex", "number_stored_chunks", "anumber_stored_chunks"),
+    *("PGVectorNeighbors", "PostgresIndex", "number_stored_chunks"),
     *("QdrantIndex", "read_taxonomy"),
 }
 """Those that need a server: an example that runs has no place in a docstring, a block of code has."""
