@@ -352,3 +352,20 @@ def test_a_filter_of_the_stores_own_stands_for_one_that_cannot_be_applied() -> N
         config=WIDE,
     )
     assert made.invoke(QUERY)[0].metadata["chunk_ids"] == ["A#2", "A#4", "A#6"]
+
+
+def test_a_filter_that_is_changed_during_a_search_is_meant_for_another_call() -> None:
+    condition = {"tenant": "ours"}
+
+    class Changing(Answering):
+        def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> Any:
+            condition["tenant"] = "theirs"
+            return super().similarity_search_with_score(query, k, **kwargs)
+
+    made = ContextAssemblyRetriever.from_vectorstore(
+        Changing(WordEmbeddings()),
+        store=VectorStoreNeighbors(vector_store(A)),
+        search_kwargs={"filter": condition, "k": 1},
+        config=WIDE,
+    )
+    assert made.invoke(QUERY)[0].metadata["chunk_ids"] == ["A#2", "A#4", "A#6"]
