@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from pydantic import BaseModel
 
 from ctxassembly.adapters.blocks import ReadResult, block_ids, unpack_blocks
 from ctxassembly.adapters.metadata import block_metadata
-from ctxassembly.assembly.adjacency.positions import FACTS_KEY, PARENT_KEY
+from ctxassembly.assembly.adjacency.positions import PARENT_KEY
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, section_of
 from ctxassembly.data.citations import block_in
@@ -39,8 +38,6 @@ EXCLUDED_BY_READER = frozenset(
 _EXCLUDED_BY_DOCLING = frozenset({"schema_name", "version", "doc_items"})
 """Keys that DoclingNodeParser excludes from the prompt in each node, with `origin` where there is one."""
 _DEFAULT_DOCUMENT_KEYS = MetadataKeys().document_id
-_FACTS_HEADER = "Here are some facts extracted from the provided text:"
-"""The line that PropertyGraphIndex writes before triplets, which it puts before the text that they come from."""
 
 
 def as_node_list(nodes: Any) -> list[NodeWithScore]:
@@ -59,28 +56,10 @@ def as_node_list(nodes: Any) -> list[NodeWithScore]:
     return listed
 
 
-def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> list[Hit]:
-    """Return the hit for `scored`; if a graph's facts precede its text, they become a second hit after it.
-
-    A score in the metadata counts only if the node has none.
-    """
+def to_hit(scored: NodeWithScore, keys: MetadataKeys) -> Hit:
+    """Return the hit for `scored`. A score in the metadata counts only if the node has none."""
     score = scored.score if scored.score is not None else keys.read(scored.node.metadata, "score")
-    chunk = to_chunk(scored.node, keys)
-    facts_end = _facts_end(scored.node, chunk.text)
-    if not facts_end:
-        return [Hit(chunk, score)]
-    text, start = chunk.text[facts_end:], getattr(scored.node, "start_char_idx", None)
-    text_chunk = replace(chunk, text=text, start=start, origin=chunk.origin and replace(chunk.origin, near=None))
-    facts = Chunk(
-        id=f"{chunk.id}#facts",
-        document_id=chunk.document_id,
-        text=chunk.text[:facts_end].strip(),
-        metadata=chunk.metadata,
-        hidden_from_model=chunk.hidden_from_model,
-        hidden_from_header=chunk.hidden_from_header,
-        origin=ChunkOrigin(((FACTS_KEY, chunk.id),), lookup_id=text_chunk.lookup_id),
-    )
-    return [Hit(text_chunk, score), Hit(facts, score)]
+    return Hit(to_chunk(scored.node, keys), score)
 
 
 def read_nodes(nodes: Iterable[NodeWithScore], keys: MetadataKeys) -> ReadResult:
@@ -90,7 +69,7 @@ def read_nodes(nodes: Iterable[NodeWithScore], keys: MetadataKeys) -> ReadResult
     none.
     """
     texts = [scored for scored in as_node_list(nodes) if not is_media(scored)]
-    return unpack_blocks(((hit, scored.node.metadata) for scored in texts for hit in to_hits(scored, keys)), keys)
+    return unpack_blocks(((to_hit(scored, keys), scored.node.metadata) for scored in texts), keys)
 
 
 def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
@@ -169,20 +148,6 @@ def offsets_of(node: BaseNode, text: Any, keys: MetadataKeys) -> tuple[Any, int 
     slices = [value for value in node.metadata.values() if isinstance(value, str) and len(value) == end - start > 0]
     before = max((text.find(value) for value in slices), default=0)
     return None, max(start - max(before, 0), 0)
-
-
-def _facts_end(node: BaseNode, text: Any) -> int:
-    """Return the end of the triplets that a graph index wrote before the text of `node`; 0 if there are none."""
-    if " -> " not in text:
-        return 0
-    start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
-    if start is not None and end is not None:
-        before = text[: max(len(text) - (end - start), 0)]
-    else:
-        facts_end = text.find("\n\n", len(_FACTS_HEADER) + 2) + 2
-        before = text[:facts_end] if text.startswith(f"{_FACTS_HEADER}\n\n") else ""
-    facts = before.removesuffix("\n\n").rpartition("\n\n")[2] if before.endswith("\n\n") else ""
-    return len(before) if facts and all(line.count(" -> ") >= 2 for line in facts.split("\n")) else 0
 
 
 def related_id(node: BaseNode, relationship: NodeRelationship) -> str | None:

@@ -103,10 +103,11 @@ class AnswerQueryEngine(BaseQueryEngine):
     ) -> None:
         super().__init__(callback_manager)
         config, models = check_answer_config(config), models or {}
-        for name, model in {"llm": llm, **{f"models[{one!r}]": model for one, model in models.items()}}.items():
-            check_kind(name, model, BaseLLM, "a LlamaIndex LLM")
-        for one in (mode, *models):
-            config.mode(one)
+        check_kind("llm", llm, BaseLLM, "a LlamaIndex LLM")
+        for name, model in models.items():
+            check_kind(f"models[{name!r}]", model, BaseLLM, "a LlamaIndex LLM")
+        for name in (mode, *models):
+            config.mode(name)
         self._retriever, self._assembly = retriever, postprocessor_of(retriever, postprocessor)
         check_cache(cache, cache_scope)
         self._parts = ChainParts(wrap_llm(llm, models), config, cache, cache_scope)

@@ -26,7 +26,7 @@ from llamaindex_ctxassembly import (
     ContextRetriever,
     QuestionAnsweredEvent,
 )
-from llamaindex_samples import Fixed, WordEmbedding, scored
+from llamaindex_samples import WordEmbedding
 
 TEXTS = {
     "gastro": ("Drink water until two hours before a gastroscopy.", "Eat nothing for six hours before a gastroscopy."),
@@ -35,6 +35,7 @@ TEXTS = {
 QUESTION, ANSWER = "When is ferritin measured?", "In the morning [1]."
 FOLLOWUP, REWRITTEN = "And before?", "What to drink before a gastroscopy?"
 USAGE = {"choices": [{"finish_reason": "stop"}], "usage": {"prompt_tokens": 40, "completion_tokens": 5}}
+TOKENS = {"choices": [], "usage": USAGE["usage"]}
 Says = Callable[[Sequence[ChatMessage]], str]
 
 
@@ -58,6 +59,8 @@ class Notes(LLM):
     says: Says = lambda messages: ANSWER
     max_tokens: int | None = None
     fails_after: int | None = None
+    raw: Any = USAGE
+    """What the provider gives beside the text; in a stream with the last words, before None and the tokens."""
     _asked: list[tuple[str, list[ChatMessage], int | None]] = PrivateAttr(default_factory=list)
     _closed: list[int] = PrivateAttr(default_factory=list)
 
@@ -72,7 +75,9 @@ class Notes(LLM):
     def pieces(self, text: str) -> list[ChatResponse]:
         cut = re.findall(r"\s*\S{1,4}", text)
         said = [ChatResponse(message=ChatMessage(content=one, role="assistant"), delta=one) for one in cut]
-        return [*said, ChatResponse(message=ChatMessage(content=text, role="assistant"), delta="", raw=USAGE)]
+        said[-1].raw = self.raw
+        last: Any = [None, ChatResponse(message=ChatMessage(content=text, role="assistant"), delta="", raw=TOKENS)]
+        return [*said, *last]
 
     def failing(self, given: int) -> None:
         if given == self.fails_after:
@@ -84,11 +89,11 @@ class Scripted(Notes):
 
     def chat(self, messages: Any, **_: Any) -> ChatResponse:
         message = ChatMessage(content=self.begun("chat", messages), role="assistant")
-        return ChatResponse(message=message, raw=USAGE)
+        return ChatResponse(message=message, raw=self.raw)
 
     async def achat(self, messages: Any, **_: Any) -> ChatResponse:
         message = ChatMessage(content=self.begun("achat", messages), role="assistant")
-        return ChatResponse(message=message, raw=USAGE)
+        return ChatResponse(message=message, raw=self.raw)
 
     def stream_chat(self, messages: Any, **_: Any) -> Any:
         text = self.begun("stream_chat", messages)
@@ -278,24 +283,6 @@ async def test_the_retriever_of_an_ordinary_index_takes_filters_and_a_number() -
         assert {hit.chunk.metadata["user"] for hit in answer.hits} == {"bob"}
     engine = AnswerQueryEngine(Scripted(), index.as_retriever(filters=mine("ann")))
     assert engine.answer(QUESTION, filters=mine("bob")).abstention_reason == "retrieval: nothing usable was found"
-
-
-def test_a_retriever_without_filters_is_refused_some() -> None:
-    node = TextNode(text="Ferritin, in the morning.", metadata={"file_name": "own.pdf"})
-    engine = AnswerQueryEngine(Scripted(), Fixed(scored(node)))
-    assert engine.query(QUESTION).metadata["citations"][0]["source"] == "own.pdf"
-    with pytest.raises(ConfigError, match="retriever must be a VectorIndexRetriever where a call has filters"):
-        engine.answer(QUESTION, filters=mine("ann"))
-
-
-def test_neighbors_are_held_to_the_filters_of_a_call() -> None:
-    chunks = [*leaflets("lab", tenant="a"), *leaflets("gastro", tenant="b")]
-    engine = AnswerQueryEngine(Scripted(), retriever(chunks, filters={"tenant": "a"}))
-    asked = "When is ferritin measured before a gastroscopy?"
-    assert {hit.chunk.document_id for hit in engine.answer(asked).hits} == {"lab"}
-    assert engine.answer(asked, filters={"tenant": "b"}).hits == ()
-    engine = AnswerQueryEngine(Scripted(), retriever(chunks))
-    assert {hit.chunk.document_id for hit in engine.answer(asked, filters={"tenant": "b"}).hits} == {"gastro"}
 
 
 # Conversations

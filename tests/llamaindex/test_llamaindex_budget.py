@@ -11,7 +11,6 @@ import pytest
 from llama_index.core import Document, Settings, VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.prompts.default_prompt_selectors import DEFAULT_REFINE_PROMPT_SEL, DEFAULT_TEXT_QA_PROMPT_SEL
 
 from ctxassembly import AssemblyConfig, ConfigError
 from llamaindex_ctxassembly import (
@@ -69,15 +68,6 @@ def test_a_context_within_the_budget_arrives_whole_in_one_call(
     assert budget.generation == (256 if output < 0 else output)
 
 
-def test_the_budget_wastes_nothing_and_one_of_the_window_alone_is_split(long: VectorStoreIndex) -> None:
-    llm = Answering(context_window=1_800)
-    budget = token_budget(llm, query=QUESTION)
-    assert asked(long, llm, budget.context)
-    assert len(llm.prompts) == 1
-    asked(long, llm, 1_700)
-    assert len(llm.prompts) > 2
-
-
 def test_the_limit_is_that_of_llamaindex_to_the_token() -> None:
     llm = Answering(context_window=1_800)
     room = token_budget(llm, query=QUESTION).context
@@ -95,17 +85,6 @@ def test_the_limit_is_that_of_llamaindex_to_the_token() -> None:
     assert calls == [1, 2]
 
 
-def test_other_templates_and_a_system_prompt_count(long: VectorStoreIndex) -> None:
-    defaults = (DEFAULT_TEXT_QA_PROMPT_SEL, DEFAULT_REFINE_PROMPT_SEL)
-    llm = Answering(context_window=1_800, system_prompt="Say du. " * 60)
-    plain = Answering(context_window=1_800)
-    assert token_budget(llm).system - token_budget(plain).system > 150
-    budget = token_budget(llm, templates=defaults, query=QUESTION)
-    context = asked(long, llm, budget, text_qa_template=defaults[0], refine_template=defaults[1])
-    assert len(llm.prompts) == 1
-    assert context in llm.prompts[0]
-
-
 @pytest.mark.usefixtures("words")
 def test_tokens_are_those_of_the_tokenizer_in_settings(long: VectorStoreIndex) -> None:
     llm = Answering(context_window=1_200)
@@ -118,11 +97,6 @@ def test_tokens_are_those_of_the_tokenizer_in_settings(long: VectorStoreIndex) -
     config = AssemblyConfig(max_tokens=budget)
     assert pickle.loads(pickle.dumps(config)) is not None
     assert callable(config.encoding)
-
-
-def test_without_an_llm_it_is_that_of_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Settings, "_llm", Answering(context_window=5_000))
-    assert token_budget().window == 5_000
 
 
 def test_what_is_wrong_is_an_error() -> None:

@@ -181,11 +181,3 @@ def test_each_setting_of_a_context_retriever_and_of_a_call_makes_another_key() -
     answer = engine(shelf, retriever(filters=lambda chunk: True)).answer(QUESTION)
     assert len(shelf) == before
     assert any("can't be compared" in note for note in answer.notes)
-
-
-def test_the_history_is_a_part_of_the_key() -> None:
-    shelf, llm = Shelf(), Scripted()
-    for said in ("Hello.", "Good morning.", "Hello."):
-        history = [ChatMessage("Hi"), ChatMessage(said, role="assistant")]
-        engine(shelf, None, llm, config=AnswerConfig(rewrite="off")).answer(QUESTION, chat_history=history)
-    assert (len(shelf), len(llm._asked)) == (2, 2)

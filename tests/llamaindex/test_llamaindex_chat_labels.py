@@ -8,8 +8,7 @@ from threading import Barrier
 from typing import Any
 
 from llama_index.core import Document, VectorStoreIndex
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
-from llama_index.core.llms import LLM
+from llama_index.core.base.llms.types import ChatResponse
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.node_parser import SentenceSplitter
 from pydantic import PrivateAttr
@@ -17,54 +16,34 @@ from pydantic import PrivateAttr
 from ctxassembly import AssemblyConfig, resolve
 from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine, ContextAssemblyPostprocessor
 from llamaindex_samples import WordEmbedding
+from test_llamaindex_answer_chain import Scripted
 
 TOPICS = ("drinking", "eating", "walking", "sleeping")
 CONFIG = AssemblyConfig(neighbors="unfiltered")
 
 
-class Waiting(LLM):
+class Waiting(Scripted):
     """Answers once `parties` questions have been asked."""
 
     parties: int = 1
     _barrier: Any = PrivateAttr()
-    _waiting: int = PrivateAttr(default=0)
+    _waiting: list[Any] = PrivateAttr(default_factory=list)
     _all_asked: Any = PrivateAttr()
 
     def __init__(self, parties: int = 1) -> None:
         super().__init__(parties=parties)
         self._barrier, self._all_asked = Barrier(parties), asyncio.Event()
 
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(is_chat_model=True, model_name="waiting")
-
-    def _said(self) -> ChatResponse:
-        return ChatResponse(message=ChatMessage(content="It is so [1].", role="assistant"), delta="It is so [1].")
-
     def chat(self, messages: Any, **_: Any) -> ChatResponse:
         self._barrier.wait(10)
-        return self._said()
+        return super().chat(messages)
 
     async def achat(self, messages: Any, **_: Any) -> ChatResponse:
-        self._waiting += 1
-        if self._waiting == self.parties:
+        self._waiting.append(messages)
+        if len(self._waiting) == self.parties:
             self._all_asked.set()
         await asyncio.wait_for(self._all_asked.wait(), 10)
-        return self._said()
-
-    def stream_chat(self, messages: Any, **_: Any) -> Any:
-        yield self._said()
-
-    async def astream_chat(self, messages: Any, **_: Any) -> Any:
-        async def pieces() -> Any:
-            yield self._said()
-
-        return pieces()
-
-    def complete(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
-
-    stream_complete = acomplete = astream_complete = complete  # type: ignore[assignment]
+        return await super().achat(messages)
 
 
 def retriever() -> Any:
@@ -80,7 +59,7 @@ def retriever() -> Any:
 RETRIEVER = retriever()
 
 
-def chatting(llm: LLM, memory: Any = None, **settings: Any) -> AnswerChatEngine:
+def chatting(llm: Waiting, memory: Any = None, **settings: Any) -> AnswerChatEngine:
     assembly = ContextAssemblyPostprocessor(config=CONFIG)
     return AnswerChatEngine(AnswerQueryEngine(llm, RETRIEVER, postprocessor=assembly, **settings), memory)
 
@@ -138,11 +117,3 @@ def test_streams_at_once_share_no_label() -> None:
         assert "".join(stream.response_gen)
     check(chat, streams)
     check_kept([*streams, chat.chat(QUESTIONS[2])])
-
-
-async def test_awaited_streams_at_once_share_no_label() -> None:
-    chat = chatting(Waiting())
-    streams = await asyncio.gather(*(chat.astream_chat(question) for question in QUESTIONS[:3]))
-    for stream in streams:
-        assert [piece async for piece in stream.async_response_gen()]
-    check(chat, list(streams))

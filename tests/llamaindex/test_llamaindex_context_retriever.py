@@ -15,7 +15,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
 from ctxassembly import AssemblyConfig, Chunk, ConfigError, Hit, MemoryIndex, MemoryStore, RetrievalConfig
-from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
+from ctxassembly.retrieval import Question
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, ContextRetriever
 from llamaindex_samples import TEXTS, WordEmbedding
 
@@ -171,40 +171,3 @@ def test_a_postprocessor_reranks() -> None:
     found = ContextRetriever(INDEX, embed, rerankers=[_LastFirst()]).hits(QUERY).chunks
     assert [one.chunk.id for one in found] == list(reversed(fused))[: len(found)]
     assert found[0].rerank_score == 1.0
-
-
-FACT = "Weaver A works in Dyes."
-
-
-@pytest.mark.parametrize(
-    ("question", "is_open", "told"),
-    [
-        ("Where does weaver A keep the dye?", True, True),
-        ("Where does weaver A keep the dye?", False, False),
-        ("Where is the dye?", True, False),
-        ("Which weaver works in Dyes?", True, False),  # found as an entity, it is a hit
-    ],
-)
-def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(question: str, is_open: bool, told: bool) -> None:
-    scores: list[float | None] = []
-
-    def gate(_query: str | None, score: float | None) -> bool:
-        scores.append(score)
-        return is_open
-
-    taxonomy = Taxonomy(
-        [Node("a", "weaver", "Weaver A"), Node("d", "workshop", "Dyes")],
-        [Relation("a", "WORKS_IN", "d")],
-        type_words={"weaver": ("which weaver",)},
-        statements={"weaver": "{name} works in {workshop}."},
-    )
-    retriever = ContextRetriever(
-        INDEX,
-        embed,
-        taxonomy=taxonomy,
-        postprocessor=ContextAssemblyPostprocessor(config=AssemblyConfig(supplement_threshold=gate)),
-    )
-    texts = [node.text for node in retriever.retrieve(question)]
-    assert sum(text.count(FACT) for text in texts) == (told or question.startswith("Which"))
-    assert any("SUPPLEMENTARY" in text and FACT in text for text in texts) == told
-    assert None not in scores

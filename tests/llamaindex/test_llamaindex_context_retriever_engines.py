@@ -11,10 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from llama_index.core.chat_engine import CondensePlusContextChatEngine, ContextChatEngine
-from llama_index.core.llms import MockLLM
-from llama_index.core.memory import ChatMemoryBuffer
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore
 
 from ctxassembly import Chunk, MemoryIndex
@@ -62,47 +58,6 @@ def read(found: list[NodeWithScore]) -> list[tuple[str, str, Any]]:
 
 def tenants(found: list[NodeWithScore]) -> set[str]:
     return {one.node.metadata["tenant"] for one in found}
-
-
-def test_labels_name_file_and_page_and_nodes_keep_the_ids(retriever: ContextRetriever) -> None:
-    found = retriever.with_filter({"tenant": "north"}).retrieve("granite on page 2")
-    assert found[0].text.startswith("[1] Source: north.pdf, page")
-    assert {one.node_id for one in found} <= {chunk.id for chunk in CHUNKS}
-
-
-@pytest.mark.parametrize("streaming", [False, True])
-async def test_an_engine_of_a_user_reads_the_context(retriever: ContextRetriever, streaming: bool) -> None:
-    held = retriever.with_filter({"tenant": "south"})
-    engine = RetrieverQueryEngine.from_args(held, llm=MockLLM(), streaming=streaming)  # it says what it is asked
-    for awaited in (False, True):
-        response = await engine.aquery(QUERY) if awaited else engine.query(QUERY)
-        said = str(response) if not streaming else await streamed(response)
-        assert held.context(QUERY).text in said
-        assert read(response.source_nodes) == read(held.retrieve(QUERY))
-
-
-async def streamed(response: Any) -> str:
-    if hasattr(response, "async_response_gen"):
-        return "".join([token async for token in response.async_response_gen()])
-    return "".join(response.response_gen)
-
-
-def memory() -> ChatMemoryBuffer:
-    """Without a database, which LlamaIndex leaves open."""
-    return ChatMemoryBuffer.from_defaults(token_limit=9_999)
-
-
-@pytest.mark.parametrize("kind", [ContextChatEngine, CondensePlusContextChatEngine])
-async def test_a_chat_reads_the_context(retriever: ContextRetriever, kind: Any) -> None:
-    held = retriever.with_filter({"tenant": "south"})
-    text = held.context(QUERY).text
-    for awaited in (False, True):
-        chat = kind.from_defaults(retriever=held, llm=MockLLM(), memory=memory())
-        response = await chat.achat(QUERY) if awaited else chat.chat(QUERY)
-        assert text in str(response)
-        assert tenants(response.source_nodes) == {"south"}
-    streaming = kind.from_defaults(retriever=held, llm=MockLLM(), memory=memory()).stream_chat(QUERY)
-    assert text in "".join(streaming.response_gen)
 
 
 @pytest.mark.parametrize(

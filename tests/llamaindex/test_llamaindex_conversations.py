@@ -15,7 +15,7 @@ from llama_index.core.tools import QueryEngineTool
 from ctxassembly import AssemblyConfig, Conversation, Labels, resolve
 from ctxassembly.errors import ConfigError, InputError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_samples import Questions, WordEmbedding, document, scored
+from llamaindex_samples import Questions, WordEmbedding, document
 
 # They are about other things: nobody here has a filter.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
@@ -63,20 +63,6 @@ def test_without_them_sources_that_share_a_label_are_refused() -> None:
     assert labels_of(response.source_nodes) == ["1", "2", "1", "2", "1", "2"]
     with pytest.raises(InputError, match=r"label 1 refers to two sources, 'A.txt' and 'B.txt'"):
         resolve("Of A [1].", response)
-
-
-async def test_the_first_label_and_the_context_count_on() -> None:
-    nodes = document("A")
-    hits = scored(nodes[0], nodes[4])
-    config = AssemblyConfig(first_label=4, cite="chunk")
-    assert labels_of(ContextAssemblyPostprocessor(config=config).postprocess_nodes(hits)) == ["4", "5"]
-    assembly = ContextAssemblyPostprocessor(
-        config=AssemblyConfig(cite="chunk"), conversation=Conversation(labels=Labels())
-    )
-    assert labels_of(assembly.postprocess_nodes(hits)) == ["1", "2"]
-    assert labels_of(await assembly.apostprocess_nodes(hits)) == ["3", "4"]
-    assert [each.label for each in assembly.context(hits).citations] == ["5", "6"]
-    assert "conversation" not in assembly.to_dict()
 
 
 @pytest.mark.parametrize("given", [3, "conversation", Labels, Labels()])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llama_index.core import Document, MockEmbedding, SimpleDirectoryReader, VectorStoreIndex
+from llama_index.core import MockEmbedding, SimpleDirectoryReader, VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import MarkdownNodeParser, SentenceSplitter
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -82,19 +82,3 @@ def test_a_header_names_what_the_llm_may_read(rule: str, excluded: tuple[str, ..
     citation = context.citations[0]
     assert (citation.source, citation.page, citation.section) == ("secret-name.pdf", 7, "Hours/Sunday")
     assert Context.from_dict(context.to_dict()) == context
-
-
-def test_nested_values_are_kept_from_header_lines_and_summaries_with_what_holds_them() -> None:
-    metadata = {"chunk_metadata": {"page_summary": "Secret.", "author": "Secret."}}
-    options: dict[str, Any] = {"header_keys": ("chunk_metadata.author", "title")}
-    assert "Secret." in context_of(node(**metadata), **options).text
-    assert "Secret." not in context_of(node("chunk_metadata", **metadata), **options).text
-
-
-def test_a_document_excluded_by_hand_goes_through_an_index() -> None:
-    document = Document(text="The desk opens at nine.", metadata=SAID, excluded_llm_metadata_keys=["file_name"])
-    index = VectorStoreIndex.from_documents([document], embed_model=MockEmbedding(embed_dim=8))
-    assembly = ContextAssemblyPostprocessor(config=AssemblyConfig(neighbors="unfiltered"), docstore=index.docstore)
-    response = index.as_query_engine(llm=MockLLM(), node_postprocessors=[assembly]).query("When?")
-    assert "secret-name" not in str(response)
-    assert response.source_nodes[0].metadata["citation"]["source"] == "secret-name.pdf"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, TextBlock, ToolCallBlock
 from llama_index.core.chat_engine import CondensePlusContextChatEngine
 from llama_index.core.llms.mock import MockFunctionCallingLLM
-from llama_index.core.memory import ChatMemoryBuffer, Memory
+from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import RetrieverTool
 
@@ -46,10 +45,6 @@ def buffer(limit: int = 1_000) -> ChatMemoryBuffer:
     return ChatMemoryBuffer.from_defaults(token_limit=limit)
 
 
-def copy_of(memory: ChatMemoryBuffer) -> ChatMemoryBuffer:
-    return ChatMemoryBuffer.from_defaults(chat_history=[*memory.get_all()], token_limit=memory.token_limit)
-
-
 def tool_message(text: str) -> ChatMessage:
     return ChatMessage(role="tool", content=text, additional_kwargs={"tool_call_id": "1"})
 
@@ -78,18 +73,6 @@ def test_what_the_memory_holds_is_not_sent_again() -> None:
         memory.put(tool_message(context.text))
 
 
-async def test_a_memory_in_a_database_is_asked_on_the_event_loop() -> None:
-    memory = Memory.from_defaults(token_limit=10_000)
-    try:
-        postprocessor = conversing(memory)
-        for places, text in TURNS.items():
-            context = await postprocessor.acontext(found(*places))
-            assert context.text == text
-            await memory.aput(tool_message(context.text))
-    finally:
-        await memory.sql_store._async_engine.dispose()
-
-
 def test_what_the_memory_has_trimmed_comes_back_under_its_label() -> None:
     memory = buffer(limit=60)
     postprocessor = conversing(memory)
@@ -100,15 +83,6 @@ def test_what_the_memory_has_trimmed_comes_back_under_its_label() -> None:
         postprocessor.context(found(4, 0)).text
         == f"[2] Source: tax.pdf\n{TEXTS[4]}\n\n[1] Source: weavers.pdf\n{TEXTS[0]}"
     )
-
-
-def test_what_a_reset_has_lost_comes_back() -> None:
-    memory = buffer()
-    postprocessor = conversing(memory)
-    first = postprocessor.context(found(0))
-    memory.put(tool_message(first.text))
-    memory.reset()
-    assert postprocessor.context(found(0)).text == first.text
 
 
 def test_a_context_of_the_present_run_is_in_no_memory_yet_and_counts() -> None:
@@ -122,24 +96,14 @@ def test_a_context_of_the_present_run_is_in_no_memory_yet_and_counts() -> None:
     assert postprocessor.context(found(0)).text == first.text
 
 
-def test_each_branch_sees_its_own_messages() -> None:
-    memory = buffer()
-    stem = conversing(memory)
-    memory.put(tool_message(stem.context(found(0)).text))
-    copied = copy_of(memory)
-    branch = conversing(copied, stem.conversation.conversation)
-    memory.put(tool_message(stem.context(found(4)).text))
-    assert stem.context(found(4)).text == "The sources that were found are given above ([2])."
-    assert branch.context(found(0)).text == GIVEN_ABOVE
-    assert branch.context(found(4)).text == f"[2] Source: tax.pdf\n{TEXTS[4]}"
-
-
 def test_a_saved_conversation_goes_on_in_another_process() -> None:
     memory = buffer()
     postprocessor = conversing(memory)
     memory.put(tool_message(postprocessor.context(found(0)).text))
     saved = postprocessor.conversation.conversation.to_dict()
-    again = conversing(copy_of(memory), Conversation.from_dict(saved))
+    again = conversing(
+        ChatMemoryBuffer.from_defaults(chat_history=memory.get_all(), token_limit=1_000), Conversation.from_dict(saved)
+    )
     assert again.context(found(0)).text == GIVEN_ABOVE
     assert again.context(found(4)).text.startswith("[2] ")
 
@@ -155,20 +119,6 @@ def test_two_users_of_one_postprocessor_have_nothing_of_each_other() -> None:
     context = postprocessor.context(found(4))
     assert context.text == f"[1] Source: tax.pdf\n{TEXTS[4]}"
     assert context.earlier_citations == ()
-
-
-async def test_contexts_at_the_same_time_have_different_labels() -> None:
-    postprocessor = conversing(buffer())
-    contexts = await asyncio.gather(*(postprocessor.acontext(found(place)) for place in (0, 4)))
-    assert len({context.citations[0].label for context in contexts}) == 2
-    assert postprocessor.conversation.conversation.next_label > max(int(one.citations[0].label) for one in contexts)
-
-
-def test_an_assembly_that_fails_gives_its_labels_back() -> None:
-    postprocessor = conversing(buffer())
-    with pytest.raises(InputError):
-        postprocessor.context(found(0), query_str=3)  # type: ignore[arg-type]
-    assert postprocessor.context(found(0)).text.startswith("[1] ")
 
 
 def test_a_plain_conversation_is_a_value() -> None:
@@ -249,19 +199,6 @@ async def test_an_agent_with_a_memory_pays_once() -> None:
     assert [output.startswith("The sources that were found are given above") for output in outputs[1:]] == [True] * 3
 
 
-async def test_an_agent_whose_memory_trims_reads_it_again() -> None:
-    memory = buffer(80)
-    postprocessor = conversing(memory)
-    agent: Any = FunctionAgent(
-        tools=[search_tool(postprocessor)], llm=scripted(("search", {"input": "looms in the attics"})), streaming=False
-    )
-    first, second = [
-        (await agent.run(question, memory=memory)).tool_calls[0].tool_output.content
-        for question in ("Where were the looms?", "And where exactly were the looms of the weavers? " * 4)
-    ]
-    assert second == first
-
-
 def test_a_chat_engine_sends_its_context_each_time_and_labels_stay() -> None:
     memory = buffer()
     postprocessor = conversing(memory)
@@ -281,14 +218,3 @@ def test_a_chat_engine_sends_its_context_each_time_and_labels_stay() -> None:
         node.metadata["citation"]["label"] == labels.get(node.metadata["citation"]["source"], "2")
         for node in turns[2].source_nodes
     )
-
-
-def test_a_page_that_quotes_a_context_is_no_context() -> None:
-    """The context has left the memory; another tool's page, and an answer, have all of its text."""
-    memory = buffer()
-    postprocessor = conversing(memory)
-    first = postprocessor.context(found(0))
-    memory.put(tool_message(first.text))
-    assert postprocessor.context(found(0)).text == GIVEN_ABOVE
-    memory.set([tool_message(f"{first.text}\nThat is wrong."), ChatMessage(role="assistant", content=first.text)])
-    assert postprocessor.context(found(0)).text == first.text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -89,15 +88,6 @@ def test_a_function_that_returns_no_filter_is_an_error(wrong: Any) -> None:
         read(ours, nodes[1])
 
 
-def test_a_pickled_copy_has_the_function_and_json_has_no_form_for_it() -> None:
-    nodes = tenants("mine", "mine", "other")
-    ours = ContextAssemblyPostprocessor(filter=mine, neighbors="filtered", docstore=docstore_of(nodes))
-
-    assert read(pickle.loads(pickle.dumps(ours)), nodes[1], query="Who?") == ["A-0", "A-1"]
-    with pytest.raises(TypeError, match="function"):
-        ours.to_json()
-
-
 # No filter, and filters that say nothing
 
 
@@ -111,15 +101,6 @@ def test_a_filter_in_which_no_condition_stands_is_none(empty: Any) -> None:
         assert read(ours, nodes[1]) == ["A-0", "A-1"]
     with pytest.raises(ConfigError, match="neighbors"):
         read(ContextAssemblyPostprocessor(filter=empty, neighbors="filtered", docstore=docstore_of(nodes)), nodes[1])
-
-
-def test_an_empty_group_in_an_or_opens_nothing() -> None:
-    nodes = tenants("mine", "mine", "other")
-    opened = MetadataFilters(
-        filters=[MetadataFilter(key="tenant", value="mine"), NOTHING], condition=FilterCondition.OR
-    )
-    ours = ContextAssemblyPostprocessor(filter=opened, docstore=docstore_of(nodes))
-    assert read(ours, nodes[1]) == ["A-0", "A-1"]
 
 
 async def test_each_postprocessor_warns_once_by_whichever_way_it_is_called() -> None:
@@ -163,17 +144,6 @@ def test_a_store_that_says_that_it_holds_the_filter_needs_no_other() -> None:
     nodes = tenants("mine", "mine", "other")
     ours = ContextAssemblyPostprocessor(store=Knowing(bare(nodes)), neighbors="filtered")
     assert read(ours, nodes[1]) == ["A-0", "A-1"]
-
-
-def test_a_filter_comes_on_top_of_the_one_that_a_store_over_postgres_has() -> None:
-    table = PGVectorStore(connection_string="postgresql+psycopg2://", async_connection_string="", table_name="t")
-    own, year = PGVectorNeighbors(table, filter=MINE), one(2020, "year", FilterOperator.GTE)
-
-    assert restrict_store(None, own) is own
-    assert restrict_store(NOTHING, own) is own
-    assert restrict_store(year, PGVectorNeighbors(table)) == PGVectorNeighbors(table, filter=year)
-    assert restrict_store(year, own) == PGVectorNeighbors(table, filter=MetadataFilters(filters=[MINE, year]))
-    assert restrict_store(year, None) is None
 
 
 def test_what_postgres_has_no_form_for_is_an_error_at_construction_whoever_made_the_store() -> None:

@@ -9,13 +9,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
-from typing import Any
 
 import pytest
 from llama_index.core import Document
-from llama_index.core.graph_stores import SimplePropertyGraphStore
-from llama_index.core.graph_stores.types import EntityNode, Relation
-from llama_index.core.indices.property_graph import CustomPGRetriever
 from llama_index.core.node_parser import (
     HierarchicalNodeParser,
     SentenceSplitter,
@@ -23,7 +19,7 @@ from llama_index.core.node_parser import (
     get_leaf_nodes,
 )
 from llama_index.core.postprocessor import MetadataReplacementPostProcessor
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from ctxassembly import AssemblyConfig, Context, MetadataKeys
@@ -101,16 +97,6 @@ def test_leaves_of_a_hierarchy_are_cited_with_what_their_parent_tells(sizes: tup
         )
 
 
-def test_a_leaf_has_the_leaves_of_its_parent_beside_it() -> None:
-    docstore, nodes = hierarchy()
-    leaves = get_leaf_nodes(nodes)
-    parents = [leaf.parent_node.node_id for leaf in leaves if leaf.parent_node]
-    at = next(at for at in range(3, len(leaves)) if len({*parents[at - 1 : at + 2]}) == 1)
-    context = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(scored([leaves[at]]))
-    (passage,) = context.passages
-    assert passage.chunk_ids == tuple(leaf.node_id for leaf in leaves[at - 1 : at + 2])
-
-
 @pytest.mark.parametrize("with_docstore", [True, False])
 def test_windows_of_sentences_overlap_and_stand_once_in_order(with_docstore: bool) -> None:
     nodes = SentenceWindowNodeParser.from_defaults(window_size=3).get_nodes_from_documents([Document(text=TEXT)])
@@ -127,45 +113,6 @@ def test_windows_of_sentences_overlap_and_stand_once_in_order(with_docstore: boo
         assert breaks(context.text) == []
         assert places(context.text) == sorted(set(places(context.text)))
         assert is_true(context)
-
-
-def test_facts_of_a_graph_before_a_text_part_it_from_nothing() -> None:
-    """PropertyGraphIndex writes triplets before the text of the chunk that they come from."""
-    nodes = SentenceSplitter(chunk_size=256, chunk_overlap=40).get_nodes_from_documents([Document(text=TEXT, id_="D")])
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(nodes)
-    graph = SimplePropertyGraphStore()
-    graph.upsert_llama_nodes(nodes)
-    for at in (4, 5, 9):
-        of = {"triplet_source_id": nodes[at].node_id}
-        weaver, loom = (EntityNode(name=f"{name} {at}", properties=of) for name in ("Weaver", "Loom"))
-        graph.upsert_nodes([weaver, loom])
-        graph.upsert_relations([Relation(label="uses", source_id=weaver.id, target_id=loom.id, properties=of)])
-
-    class All(CustomPGRetriever):
-        def init(self, **_: Any) -> None:
-            pass
-
-        def custom_retrieve(self, query_str: str) -> Any:
-            found = self._get_nodes_with_score(
-                self.graph_store.get_triplets(entity_names=["Weaver 4", "Weaver 5", "Weaver 9"])
-            )
-            return self.add_source_text(found)
-
-        async def acustom_retrieve(self, query_str: str) -> Any:
-            return self.custom_retrieve(query_str)
-
-    found = All(graph, include_text=True).retrieve(QueryBundle("who uses what?"))
-    assert len(found) == 3
-    assert all(each.node.get_content().startswith("Here are some facts") for each in found)
-    context = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(found)
-    for at in (4, 5, 9):
-        assert context.text.count(f"Weaver {at} -> uses -> Loom {at}") == 1
-    assert breaks(context.text) == []
-    assert places(context.text) == sorted(set(places(context.text)))
-    assert is_true(context)
-    (longest,) = [passage for passage in context.passages if nodes[4].node_id in passage.chunk_ids]
-    assert {each.node_id for each in nodes[3:7]} <= set(longest.chunk_ids)
 
 
 # A PDF as its reader gives it: a Document for each page, each with an id of its own.

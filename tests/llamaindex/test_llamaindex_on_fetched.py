@@ -15,7 +15,6 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore
 
 from ctxassembly import AssemblyConfig, Chunk
-from ctxassembly.errors import InputError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import RecordingLLM, WordEmbedding, document
 
@@ -109,9 +108,3 @@ def test_a_node_that_was_dropped_stays_out() -> None:
     assert "Evert" in came_back
     assert "Evert" not in stayed_out
     assert set(named(stayed_out)) >= {"Cornelis", "Dirkje"}
-
-
-def test_a_hook_that_can_only_be_awaited_is_an_error_where_nothing_awaits() -> None:
-    people = index()
-    with pytest.raises(InputError, match="transform_fetched can only be awaited"):
-        prompt_of(people, assembling(people, transform_fetched=mask_chunks_by_a_service))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy
-from llama_index.core.schema import NodeRelationship, NodeWithScore, TextNode
+from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 from llama_index.vector_stores.postgres import PGVectorStore
 from sqlalchemy import NullPool, make_url
@@ -130,21 +130,6 @@ async def test_an_index_in_the_metadata_takes_one_statement_for_all_hits(
     assert len(statements) == 1
     assert ids(labeled) == ["A-1", "A-2", "A-3", "A-4", "A-5", "B-2", "B-3", "B-4", "B-5", "B-6"]
     assert labeled[0].metadata["trace"]["notes"] == []
-
-
-async def test_one_document_id_that_postgres_cannot_hold_costs_no_other_its_neighbors(
-    store: PGVectorStore, run: Any
-) -> None:
-    nodes, impossible = document("A"), document("B", [f"{number} is a number." for number in range(8)])
-    fill(store, nodes)
-    for node in impossible:
-        node.relationships[NodeRelationship.SOURCE].node_id = "B\0"  # type: ignore[union-attr]
-
-    labeled = await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[3], impossible[3]))
-
-    assert ids(labeled) == ["A-2", "A-3", "A-4", "B-3"]
-    refs = [ChunkRef("B\0"), ChunkRef("\ud800", 1), ChunkRef("A", chunk_id="\0")]
-    assert PGVectorNeighbors(store).fetch(refs) == await PGVectorNeighbors(store).afetch(refs) == []
 
 
 async def test_a_row_that_llamaindex_did_not_write_is_a_chunk_too(store: PGVectorStore, statements: list[Any]) -> None:
@@ -334,29 +319,3 @@ def test_a_filter_that_is_not_translated_is_an_error_at_construction(filters: Me
 
     with pytest.raises(ConfigError, match=message):
         ContextAssemblyPostprocessor(vector_store=unreachable, filter=filters)
-
-
-async def test_a_fetch_that_takes_too_long_is_given_up_and_the_store_goes_on(store: PGVectorStore) -> None:
-    fill(store, document())
-    neighbors = PGVectorNeighbors(store, timeout_seconds=0.2)
-    with store._session() as locker:  # type: ignore[operator]
-        locker.execute(sqlalchemy.text("LOCK TABLE data_chunks IN ACCESS EXCLUSIVE MODE"))
-        with pytest.raises(TimeoutError, match=r"0\.2 s"):
-            neighbors.fetch([ChunkRef("A")])
-        with pytest.raises(TimeoutError, match=r"0\.2 s"):
-            await neighbors.afetch([ChunkRef("A")])
-
-    neighbors = PGVectorNeighbors(store)
-    assert len(neighbors.fetch([ChunkRef("A")])) == len(await neighbors.afetch([ChunkRef("A")])) == 8
-
-
-@both_kinds_of_json
-async def test_places_without_a_source_are_found_by_what_the_node_itself_says(store: PGVectorStore, run: Any) -> None:
-    nodes = [
-        TextNode(id_=f"n{at}", text=f"Text {at}.", metadata={"document_id": "handbook", "chunk_index": at})
-        for at in range(5)
-    ]
-    fill(store, nodes)
-    labeled = await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[3]))
-    assert labeled[0].metadata["chunk_ids"] == ["n2", "n3", "n4"]
-    assert labeled[0].metadata["citation"]["document_id"] == "handbook"

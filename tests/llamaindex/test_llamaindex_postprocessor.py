@@ -15,10 +15,10 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from pydantic import ValidationError
 
 import llamaindex_ctxassembly
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, MetadataKeys, assemble
+from ctxassembly import AssemblyConfig, Hit, MemoryStore, MetadataKeys, assemble
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssembledEvent, ContextAssemblyPostprocessor
-from llamaindex_samples import HOSTILE, TEXTS, TextVectorStore, bare, document, scored
+from llamaindex_samples import HOSTILE, TextVectorStore, bare, document, scored
 
 # They are about other things: nobody here has a filter.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
@@ -36,31 +36,6 @@ def stored(*nodes: TextNode) -> SimpleDocumentStore:
 
 
 # What the LLM reads
-
-
-@pytest.mark.parametrize("form", ["numbered", "xml", "minimal"])
-@pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
-def test_the_nodes_joined_are_the_context_of_the_bare_engine_byte_for_byte(form: Any, cite: Any) -> None:
-    a, b = document("A", metadata=HOSTILE), document("B", [text[::-1] for text in TEXTS], metadata=HOSTILE)
-    for node in (*a, *b):
-        node.text_template = "{metadata_str} !! {content} !!"
-        node.metadata_template = "{key}"
-    hits = scored(a[5], b[2], a[1], a[6])
-    config = AssemblyConfig(format=form, cite=cite)
-    chunks = {chunk.id: chunk for chunk in (*bare(a), *bare(b))}
-    expected = assemble(
-        [Hit(chunks[each.node_id], each.score) for each in hits],
-        config,
-        query="dye",
-        store=MemoryStore(chunks.values()),
-    )
-
-    postprocessor = ContextAssemblyPostprocessor(config=config, docstore=stored(*a, *b))
-    nodes = postprocessor.postprocess_nodes(hits, query_str="dye")
-
-    assert read_by_llm(nodes) == expected.text
-    assert len(expected.citations) > 1
-    assert [node.node.metadata["citation"]["label"] for node in nodes] == [each.label for each in expected.citations]
 
 
 @pytest.mark.parametrize("given", ["Facts.", lambda query: f"Facts on {query}.", lambda query: None])
@@ -86,13 +61,6 @@ async def test_a_supplement_is_a_node_of_its_own_after_the_labels(given: Any) ->
 def test_a_supplement_of_another_kind_is_an_error(wrong: Any) -> None:
     with pytest.raises(ConfigError, match="supplement"):
         ContextAssemblyPostprocessor(supplement=wrong)
-
-
-def test_no_metadata_key_reaches_the_llm_or_the_embedding() -> None:
-    (node,) = ContextAssemblyPostprocessor().postprocess_nodes(scored(document(metadata=HOSTILE)[0]))
-
-    assert node.node.get_content(MetadataMode.LLM) == node.node.get_content(MetadataMode.NONE)
-    assert node.node.get_content(MetadataMode.EMBED) == node.node.get_content(MetadataMode.NONE)
 
 
 # The labeled nodes
@@ -229,28 +197,6 @@ async def test_each_run_sends_its_trace_and_has_a_span(instruments: Any) -> None
 
 
 # Async
-
-
-class AsyncOnly:
-    """A store that can only be awaited."""
-
-    def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self._memory = MemoryStore(chunks)
-
-    async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        return self._memory.fetch(refs)
-
-
-async def test_async_gives_what_sync_gives_and_awaits_the_store() -> None:
-    nodes = document()
-    hits = scored(nodes[5], nodes[1])
-    sync = ContextAssemblyPostprocessor(docstore=stored(*nodes)).postprocess_nodes(hits)
-
-    awaited = await ContextAssemblyPostprocessor(store=AsyncOnly(bare(nodes))).apostprocess_nodes(hits)
-    from_docstore = await ContextAssemblyPostprocessor(docstore=stored(*nodes)).apostprocess_nodes(hits)
-
-    assert read_by_llm(awaited) == read_by_llm(from_docstore) == read_by_llm(sync)
-    assert "A-0" in awaited[0].metadata["chunk_ids"]
 
 
 # A store that fails

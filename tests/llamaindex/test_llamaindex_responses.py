@@ -10,13 +10,9 @@ import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.response.schema import Response
 from llama_index.core.memory import ChatMemoryBuffer
-from llama_index.core.query_engine import RouterQueryEngine, SubQuestionQueryEngine
-from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
-from llama_index.core.selectors import LLMSingleSelector
-from llama_index.core.tools import QueryEngineTool
 
-from ctxassembly import AssemblyConfig, Conversation, InputError, Labels
+from ctxassembly import AssemblyConfig, Conversation, InputError
 from llamaindex_ctxassembly import (
     CITATION_CONTEXT_PROMPT,
     CITATION_QA_TEMPLATE,
@@ -27,7 +23,7 @@ from llamaindex_ctxassembly import (
     citation_reader,
     resolve,
 )
-from llamaindex_samples import QUESTION, Answering, Questions, scored
+from llamaindex_samples import QUESTION, Answering, scored
 
 # They are about other things: nobody here has a filter.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
@@ -156,46 +152,6 @@ def test_it_comes_back_from_pickle_and_from_json_it_is_nobodys(index: VectorStor
     for one in ({"response": response.response, "source_nodes": nodes}, Response(response.response, read)):
         with pytest.raises(InputError, match="must have the source nodes of a ContextAssemblyPostprocessor"):
             resolve(one)
-
-
-def test_a_router_and_a_fusion_retriever_hand_it_on(index: VectorStoreIndex) -> None:
-    postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore)
-    fusion = QueryFusionRetriever(
-        [index.as_retriever(similarity_top_k=2), index.as_retriever(similarity_top_k=3)],
-        llm=Answering(),
-        num_queries=1,
-        use_async=False,
-        similarity_top_k=4,
-    )
-    inner = AnswerQueryEngine(Answering(), fusion, postprocessor=postprocessor)
-    for engine in (engine_of(index), inner):
-        router = RouterQueryEngine(
-            selector=LLMSingleSelector.from_defaults(llm=Answering(says='[{"choice": 1, "reason": "the only one"}]')),
-            query_engine_tools=[QueryEngineTool.from_defaults(engine, name="dye", description="On dye and taxes.")],
-            llm=Answering(),
-        )
-        response = router.query(QUESTION)
-        assert [one.source for one in resolve(response).citations] == ["tax.pdf", "dye.pdf"]
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_the_engines_of_sub_questions_share_labels(index: VectorStoreIndex, shared: bool) -> None:
-    labels = Labels() if shared else None
-    tools = [
-        QueryEngineTool.from_defaults(
-            engine_of(index, labels=labels, llm=Answering(says="Yes [1].")), name=name, description=name
-        )
-        for name in ("dye", "tax")
-    ]
-    engine = SubQuestionQueryEngine.from_defaults(
-        tools, llm=Answering(says="Both [2][4]."), question_gen=Questions(), use_async=False, verbose=False
-    )
-    response = engine.query(QUESTION)
-    if shared:
-        assert [one.label for one in resolve(response).citations] == ["2", "4"]
-        return
-    with pytest.raises(InputError, match=r"label . refers to two sources.*Conversation\(labels=Labels\(\)\)"):
-        resolve(response)
 
 
 @pytest.mark.parametrize(

@@ -64,13 +64,6 @@ async def test_a_query_engine_finds_the_answer_with_a_scorer_alone_sync_and_asyn
     assert text((await with_it.aquery(QUERY)).source_nodes) == found
 
 
-def test_a_model_is_asked_once_for_a_sentence() -> None:
-    scorer = Meaning()
-    for query in (QUERY, QUERY, "Where do I drink?"):
-        engine(scorer).query(query)
-    assert len(scorer._asked) == len(set(scorer._asked)) == 14
-
-
 async def test_our_retriever_and_our_answers_read_what_it_found() -> None:
     chunks = [Chunk(f"c{at}", f"c{at}", text, 0) for at, text in enumerate((LEAFLET, *WARDS))]
     index = MemoryIndex(chunks, [[1.0, 0.0], *[[0.0, 1.0]] * 4])
@@ -86,11 +79,6 @@ async def test_our_retriever_and_our_answers_read_what_it_found() -> None:
     answers = AnswerQueryEngine(MockLLM(), retriever(Meaning()))
     assert ANSWER in text(answers.query(QUERY).source_nodes)
     assert ANSWER in text((await answers.aquery(QUERY)).source_nodes)
-
-
-def test_it_is_not_written_and_handed_in_again() -> None:
-    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, scorer=Meaning())
-    assert "scorer" not in postprocessor.to_dict()
 
 
 def test_what_is_no_scorer_is_an_error_at_construction() -> None:

@@ -12,15 +12,12 @@ import chromadb
 import pytest
 from llama_index.core import Document, StorageContext, VectorStoreIndex
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
-from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning
+from ctxassembly import AssemblyConfig, NothingToJoinWarning
 from llamaindex_ctxassembly import (
     ContextAssemblyPostprocessor,
-    DocstoreNeighbors,
-    number_chunks,
 )
 from llamaindex_samples import TextVectorStore, WordEmbedding, scored
 
@@ -119,82 +116,10 @@ def test_a_vector_store_without_get_nodes_is_told(run: Any) -> None:
 # What the nodes say
 
 
-def numbered_by_hand() -> list[TextNode]:
-    return [
-        TextNode(text=text, metadata={"document_id": "a.pdf", "chunk_index": at}) for at, text in enumerate(YEARS[:9])
-    ]
-
-
-@pytest.mark.parametrize("kind", ["docstore", "vector_store"])
-def test_places_without_a_source_are_told_and_number_chunks_mends_it(
-    kind: str, run: Any, chroma: ChromaVectorStore
-) -> None:
-    def over(nodes: Any) -> ContextAssemblyPostprocessor:
-        if kind == "docstore":
-            store = SimpleDocumentStore()
-            store.add_documents(nodes)
-            return ours(docstore=store)
-        return ours(vector_store=index_over(chroma, nodes).vector_store)
-
-    nodes = numbered_by_hand()
-    (message,) = warned(lambda: run(over(nodes), scored(nodes[4], nodes[7])))
-    by_store = {
-        "docstore": "VectorStoreIndex(number_chunks(nodes))",
-        "vector_store": "number_stored_chunks(vector_store)",
-    }
-    assert message.endswith(by_store[kind])
-
-    numbered = number_chunks(nodes)
-    (labeled,) = run(over(numbered), scored(numbered[4]))
-    assert [f"a.pdf#{at}" for at in (3, 4, 5)] == [
-        each for each in labeled.metadata["chunk_ids"] if each in {"a.pdf#3", "a.pdf#4", "a.pdf#5"}
-    ]
-
-
 # One query's failure
 
 
-class NoDocuments(TextVectorStore):
-    """Finds nodes by id, and can't search for those of a document."""
-
-    def get_nodes(self, node_ids: Any = None, filters: Any = None) -> Any:
-        if filters is not None:
-            raise ValueError("no such index")
-        return super().get_nodes(node_ids)
-
-    def query(self, query: Any, **kwargs: Any) -> Any:
-        raise ValueError("no such index")
-
-
-def test_what_one_query_finds_is_not_lost_to_another_that_fails(run: Any) -> None:
-    alone = SPLITTER.get_nodes_from_documents([Document(text="Peace.", metadata={"file_name": "b.txt"})])
-    nodes = split()
-    store = NoDocuments()
-    store.add([*nodes, *alone])
-
-    made, hits = ours(vector_store=store), scored(alone[0], nodes[3])
-    (message,) = warned(lambda: run(made, hits))
-    labeled = run(made, hits)  # the warning was given
-
-    assert message.startswith("The store failed (ValueError: no such index). ")
-    assert len(labeled[1].metadata["chunk_ids"]) >= 3
-    noted = "store: no neighbors (ValueError: no such index), what else was asked for came"
-    assert labeled[0].metadata["trace"]["notes"] == [noted]
-
-
 # Numbered
-
-
-def test_keys_of_the_postprocessor_hold_for_a_store_that_was_given_none(run: Any) -> None:
-    keys = MetadataKeys(index="seq")
-    nodes = [TextNode(id_=f"n{at}", text=text, metadata={"seq": at}) for at, text in enumerate(YEARS[:9])]
-    for node in nodes:
-        node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="D")
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(nodes)
-    made = ours(config=AssemblyConfig(keys=keys), store=DocstoreNeighbors(docstore))
-    (labeled,) = made.postprocess_nodes(scored(nodes[4]))
-    assert labeled.metadata["chunk_ids"] == ["n3", "n4", "n5"]
 
 
 @pytest.mark.parametrize("size", [2048, 64])

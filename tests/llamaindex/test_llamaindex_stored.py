@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
@@ -22,7 +20,6 @@ from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import (
     ContextAssemblyPostprocessor,
     PGVectorNeighbors,
-    number_chunks,
     number_stored_chunks,
 )
 from llamaindex_samples import WordEmbedding, scored
@@ -166,28 +163,6 @@ def test_an_ordinary_table_is_joined_once_it_is_numbered(stored: Stored) -> None
     assert everything(store) == after
 
 
-def test_a_short_overlap_that_no_offset_shows_is_read_once(stored: Stored) -> None:
-    texts = ("The weavers came. They paid", "They paid in wool.", "Nobody knows why.")
-    plain = [TextNode(text=text, metadata={"file_name": "a.txt", "chunk_index": at}) for at, text in enumerate(texts)]
-    plain[1].excluded_llm_metadata_keys = ["file_name"]
-    store = stored(plain)
-    assert number_stored_chunks(store).chunks == 3
-    nodes = sorted(
-        PGVectorNeighbors(store).fetch([ChunkRef("a.txt", at) for at in range(3)]), key=lambda n: n.index or 0
-    )
-    assert [node.metadata.get("overlap_chars") for node in nodes] == [None, 9, None]
-    assert [node.metadata.get("overlap_chars") for node in number_chunks(plain)] == [None, 9, None]
-    (found,) = answer(store)
-    assert found.node.get_content().endswith("The weavers came. They paid in wool.\nNobody knows why.")
-    raw = VectorStoreIndex.from_vector_store(store, embed_model=WordEmbedding()).as_retriever(similarity_top_k=3)
-    for node in (each.node for each in raw.retrieve(QUERY)):
-        for mode in (MetadataMode.EMBED, MetadataMode.LLM):
-            assert "overlap_chars" not in node.get_content(mode)
-    after = everything(store)
-    assert number_stored_chunks(store).chunks == 0
-    assert everything(store) == after
-
-
 def test_the_pages_that_a_reader_makes_documents_of_become_one(stored: Stored) -> None:
     nodes = split(*pages())
     store = stored(nodes)
@@ -204,42 +179,6 @@ def test_the_pages_that_a_reader_makes_documents_of_become_one(stored: Stored) -
     assert context.citations[0].document_id == "a.pdf"
     wanted = [node.node_id for node in nodes[last - 1 : last + 2]]
     assert [each for passage in context.passages for each in passage.chunk_ids] == wanted
-
-
-def test_a_table_in_a_schema_of_its_own(stored: Stored) -> None:
-    store = stored(bare(split(*pages())), schema="archive")
-    assert number_stored_chunks(store).documents == 1
-    assert len(places(store, "a.pdf")) > 10
-    assert rows(store, "SELECT 1 FROM pg_indexes WHERE schemaname = 'archive' AND indexdef LIKE '%chunk_index%'")
-
-
-def test_neighbors_are_found_by_the_index_that_the_table_gets(stored: Stored) -> None:
-    texts = [f"In year {year} nothing happened." for year in range(2_000)]
-    nodes = [TextNode(text=text, metadata={"source": "a.csv", "row": at}) for at, text in enumerate(texts)]
-    store = stored(nodes)
-    number_stored_chunks(store)
-    number_stored_chunks(store)
-    ((definition,),) = rows(store, "SELECT indexdef FROM pg_indexes WHERE indexname LIKE '%document_place'")
-    assert "->> 'ref_doc_id'" in definition
-
-    seen: list[tuple[str, Any]] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
-        seen.append((statement, parameters))
-
-    with store._session() as session, session.begin():  # type: ignore[operator]
-        session.execute(sqlalchemy.text("ANALYZE data_chunks"))
-    sqlalchemy.event.listen(store._engine, "before_cursor_execute", note)
-    neighbors = PGVectorNeighbors(store, timeout_seconds=600)  # the plan is what matters, not how long it takes
-    assert len(neighbors.fetch([ChunkRef("a.csv", 7), ChunkRef("a.csv", 9)])) == 2
-    sqlalchemy.event.remove(store._engine, "before_cursor_execute", note)
-    statement, parameters = seen[-1]
-    with store._session() as session:  # type: ignore[operator]
-        cursor = session.connection().connection.cursor()
-        cursor.execute("EXPLAIN ANALYZE " + statement.rpartition("; ")[2], parameters)
-        plan = "\n".join(line for (line,) in cursor.fetchall())
-    assert "data_chunks_document_place" in plan, plan
-    assert "never executed" in plan, plan  # what other names would have to be looked at for
 
 
 # What is written
@@ -265,31 +204,6 @@ def test_a_node_comes_back_as_it_was_but_for_its_place(stored: Stored) -> None:
     assert {name for (name,) in rows(store, "SELECT metadata_ ->> 'document_id' FROM data_chunks")} == {"a.pdf"}
 
 
-def test_rows_of_other_tools_are_numbered_too(stored: Stored) -> None:
-    store = stored(bare(split(*pages(count=1))))
-    rows_ = [
-        {"node_id": str(uuid.uuid4()), "text": f"Row {at}.", "metadata": json.dumps({"source": "b.csv", "row": at})}
-        for at in (2, 0, 1)
-    ]
-    zero = "[" + ",".join(["1"] * 64) + "]"
-    insert = (
-        f"INSERT INTO data_chunks (node_id, text, metadata_, embedding) VALUES (:node_id, :text, :metadata, '{zero}')"
-    )
-    with store._session() as session, session.begin():  # type: ignore[operator]
-        session.execute(sqlalchemy.text(insert), rows_)
-    assert number_stored_chunks(store).documents == 2
-    assert places(store, "b.csv") == {0: "Row 0.", 1: "Row 1.", 2: "Row 2."}
-
-
-def test_keys_of_ones_own(stored: Stored) -> None:
-    nodes = [TextNode(text=text, metadata={"doc": "D", "page": at}) for at, text in enumerate(YEARS[:4])]
-    store = stored(nodes)
-    keys = MetadataKeys(document_id=("doc", "source"), index="seq")
-    number_stored_chunks(store, keys=keys)
-    found = PGVectorNeighbors(store, keys=keys).fetch([ChunkRef("D", 1), ChunkRef("D", 2)])
-    assert sorted(chunk.text for chunk in found) == YEARS[1:3]
-
-
 # What is told, and left alone
 
 
@@ -309,13 +223,6 @@ def test_what_cannot_be_ordered_is_told_and_left_alone(stored: Stored) -> None:
     assert "trust_insertion_order=True" in str(told)
     assert number_stored_chunks(store, trust_insertion_order=True).documents == 1
     assert places(store, "a.txt") == dict(enumerate(YEARS[:5]))
-
-
-def test_a_gap_that_the_links_show_stays_one(stored: Stored) -> None:
-    nodes = split(*pages())
-    store = stored([*nodes[:3], *nodes[4:]])
-    assert told_and_left(store).unordered == ("a.pdf",)
-    assert number_stored_chunks(store, trust_insertion_order=True).chunks == 0
 
 
 def test_what_cannot_be_numbered_is_an_error(stored: Stored) -> None:

@@ -115,14 +115,6 @@ def test_an_ordinary_collection_is_joined_once_it_is_numbered(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_numbered_document_is_deleted_by_its_file(kind: str) -> None:
-    store = stored(kind, [*pages("a.pdf"), *pages("b.pdf")])
-    number_stored_chunks(store)
-    VectorStoreIndex.from_vector_store(store, embed_model=WordEmbedding()).delete_ref_doc("a.pdf")
-    assert len(dump(store)) == len(pages("b.pdf"))
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_nodes_that_do_not_show_their_order_are_reported(kind: str) -> None:
     nodes = bare(pages(), offsets=False)
     store = stored(kind, nodes)

@@ -77,8 +77,3 @@ async def test_an_agent_s_answer_is_resolved_over_all_that_its_tools_found(
     found = output.tool_calls[1].tool_output.content
     assert found.startswith("[3] Source: tax.pdf, page 1\n")
     assert "\n\n[4] Source: dye.pdf, page 1\n" in found
-
-
-async def test_an_agent_that_used_no_tool_cites_nothing(index: VectorStoreIndex) -> None:
-    agent: Any = FunctionAgent(tools=tools_of(index, None), llm=scripted(answer="Hello [1]."), streaming=False)
-    assert resolve(await agent.run("Hello!")).unknown == ("1",)
