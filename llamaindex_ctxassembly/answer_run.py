@@ -272,7 +272,7 @@ class EngineRun(AnswerRun):
         if answer.context not in (None, self._shown):  # an earlier one, or from the cache
             self.nodes[:] = labeled_nodes(answer.context)
         self.metadata.update({**answer_metadata(answer), "result": answer})
-        if has_listeners(dispatcher):
+        if has_listeners():
             dispatcher.event(QuestionAnsweredEvent(question=answer.question, trace=self.metadata["trace"]))
 
 

@@ -105,11 +105,11 @@ class VectorStoreNeighbors:
     @property
     def remedies(self) -> Mapping[Problem, str]:
         """Lines to write if neighbors can't be found."""
-        can_number = is_chroma(self.vector_store) or is_qdrant(self.vector_store)
-        number = "number_stored_chunks(vector_store)"
-        build = "VectorStoreIndex(number_chunks(nodes), storage_context=storage_context)"
+        number = "VectorStoreIndex(number_chunks(nodes), storage_context=storage_context)"
+        if is_chroma(self.vector_store) or is_qdrant(self.vector_store):
+            number = "number_stored_chunks(vector_store)"
         return {
-            **dict.fromkeys(("place", "part", "answer"), number if can_number else build),
+            **dict.fromkeys(("place", "part", "answer"), number),
             "method": "ContextAssemblyPostprocessor(docstore=VectorStoreIndex(nodes, storage_context=storage_context, "
             "store_nodes_override=True).docstore)",
         }

@@ -47,12 +47,9 @@ def as_node_list(nodes: Any) -> list[NodeWithScore]:
         InputError: they are something else, a response, say.
     """
     # The fields of a single node would come one by one.
-    if isinstance(nodes, BaseModel) or not isinstance(nodes, Iterable):
-        raise InputError(f"nodes must be a list of NodeWithScore, got {type(nodes).__name__}")
-    listed = list(nodes)
-    for one in listed:
-        if not isinstance(one, NodeWithScore):
-            raise InputError(f"nodes must be a list of NodeWithScore, got a list with {type(one).__name__}")
+    listed: list[Any] = [*nodes] if isinstance(nodes, Iterable) and not isinstance(nodes, BaseModel) else [None]
+    if not all(isinstance(one, NodeWithScore) for one in listed):
+        raise InputError(f"nodes must be a list of NodeWithScore, got {safe_repr(nodes, 80)}")
     return listed
 
 

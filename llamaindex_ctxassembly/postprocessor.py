@@ -59,7 +59,7 @@ from llamaindex_ctxassembly.nodes import as_node_list, labeled_nodes, media_note
 def nodes_of(context: Context, found: Sequence[NodeWithScore] = ()) -> list[NodeWithScore]:
     """Return the nodes of `context`, one per label, and the media among `found`. Listeners get its event."""
     context = with_notes(context, media_notes(found))
-    if has_listeners(dispatcher):
+    if has_listeners():
         dispatcher.event(ContextAssembledEvent(query=context.query, **context_event(context)))
     return labeled_nodes(context, found)
 

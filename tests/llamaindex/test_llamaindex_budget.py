@@ -9,10 +9,9 @@ from typing import Any
 import llama_index.core
 import pytest
 from llama_index.core import Document, Settings, VectorStoreIndex
-from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
 
-from ctxassembly import AssemblyConfig, ConfigError
+from ctxassembly import AssemblyConfig
 from llamaindex_ctxassembly import (
     CITATION_QA_TEMPLATE,
     CITATION_REFINE_TEMPLATE,
@@ -97,12 +96,3 @@ def test_tokens_are_those_of_the_tokenizer_in_settings(long: VectorStoreIndex) -
     config = AssemblyConfig(max_tokens=budget)
     assert pickle.loads(pickle.dumps(config)) is not None
     assert callable(config.encoding)
-
-
-def test_what_is_wrong_is_an_error() -> None:
-    with pytest.raises(ConfigError, match=r"^TokenBudget\.window must be more than the zones take together"):
-        token_budget(Answering(context_window=900))
-    with pytest.raises(ConfigError, match=r"^llm must be a LlamaIndex LLM, got 'gpt-4o'$"):
-        token_budget("gpt-4o")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"^templates must be the engine's templates, at least one"):
-        token_budget(MockLLM(), templates=())

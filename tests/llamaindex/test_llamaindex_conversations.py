@@ -13,7 +13,7 @@ from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import QueryEngineTool
 
 from ctxassembly import AssemblyConfig, Conversation, Labels, resolve
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import InputError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import Questions, WordEmbedding, document
 
@@ -63,9 +63,3 @@ def test_without_them_sources_that_share_a_label_are_refused() -> None:
     assert labels_of(response.source_nodes) == ["1", "2", "1", "2", "1", "2"]
     with pytest.raises(InputError, match=r"label 1 refers to two sources, 'A.txt' and 'B.txt'"):
         resolve("Of A [1].", response)
-
-
-@pytest.mark.parametrize("given", [3, "conversation", Labels, Labels()])
-def test_a_wrong_conversation_is_an_error(given: Any) -> None:
-    with pytest.raises(ConfigError, match=r"conversation must be a MemoryConversation\(memory\), a Conversation, or a"):
-        ContextAssemblyPostprocessor(conversation=given)

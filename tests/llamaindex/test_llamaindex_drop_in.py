@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 from llama_index.core import PromptTemplate, Settings, StorageContext, VectorStoreIndex
 from llama_index.core.base.llms.types import ChatMessage
-from llama_index.core.tools import QueryEngineTool
 
-from ctxassembly import Chunk, ConfigError, Conversation, Labels, MemoryIndex, RetrievalConfig
+from ctxassembly import Chunk, ConfigError, MemoryIndex, RetrievalConfig
 from llamaindex_ctxassembly import (
     AnswerChatEngine,
     AnswerQueryEngine,
     ContextAssemblyPostprocessor,
     ContextRetriever,
-    resolve,
 )
 from llamaindex_samples import QUESTION, Answering, TextVectorStore, WordEmbedding, document, splitted
 
@@ -71,18 +69,6 @@ async def test_a_conversation_from_defaults(index: VectorStoreIndex) -> None:
     assert labels == [["1", "2"], ["1", "2"]]
     with pytest.raises(TypeError, match="max_tokens"):
         AnswerChatEngine.from_defaults(index.as_retriever(), Answering(), max_tokens=50)
-
-
-def tool_of(index: VectorStoreIndex, name: str, labels: Labels | None = None) -> QueryEngineTool:
-    postprocessor = ContextAssemblyPostprocessor.from_index(index, conversation=labels and Conversation(labels=labels))
-    engine = AnswerQueryEngine.from_args(index, Answering(says="Yes."), postprocessor=postprocessor)
-    return QueryEngineTool.from_defaults(engine, name=name, description=f"Who carried the {name}")
-
-
-def test_a_tool_s_output_is_the_response(index: VectorStoreIndex) -> None:
-    output = tool_of(index, "dye").call(QUESTION)
-    assert output.content == "Yes."
-    assert resolve(output.raw_output).unused
 
 
 def test_its_words_are_settings_and_no_prompt_templates(index: VectorStoreIndex) -> None:

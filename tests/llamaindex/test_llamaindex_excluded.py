@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from llama_index.core import MockEmbedding, SimpleDirectoryReader, VectorStoreIndex
 from llama_index.core.llms import MockLLM
-from llama_index.core.node_parser import MarkdownNodeParser, SentenceSplitter
+from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from ctxassembly import AssemblyConfig, Context
@@ -44,20 +44,6 @@ def test_what_a_directory_reader_excludes_by_itself_is_in_the_label(folder: Path
     assert "[1] Source: visit.md\n# Hours" in answer
     assert "file_name:" not in answer
     assert "file_size:" not in answer
-
-
-def test_what_is_excluded_from_its_documents_besides_is_not(folder: Path) -> None:
-    documents = SimpleDirectoryReader(str(folder), file_metadata=lambda _: {"title": "Visiting"}).load_data()
-    for each in documents:
-        each.excluded_llm_metadata_keys.append("header_path")
-    index = VectorStoreIndex(MarkdownNodeParser().get_nodes_from_documents(documents), embed_model=MockEmbedding(8))
-    for form, header in (("numbered", "[1] Source: Visiting"), ("source", "[SOURCE 1] Visiting")):
-        assembly = ContextAssemblyPostprocessor(
-            config=AssemblyConfig(format=form, neighbors="unfiltered"),  # type: ignore[arg-type]
-            docstore=index.docstore,
-        )
-        answer = str(index.as_query_engine(llm=MockLLM(), node_postprocessors=[assembly]).query("When?"))
-        assert f"{header}\n# Hours" in answer
 
 
 @pytest.mark.parametrize(

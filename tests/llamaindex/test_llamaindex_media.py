@@ -15,8 +15,8 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.schema import ImageNode, NodeWithScore, TextNode
 from pydantic import PrivateAttr
 
-from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, resolve
-from llamaindex_samples import Answering, Fixed, WordEmbedding
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, resolve
+from llamaindex_samples import Answering, WordEmbedding
 
 # They are about other things: nobody here has a filter, and pictures stand alone.
 pytestmark = [
@@ -128,10 +128,3 @@ def test_a_text_engine_asks_no_more_often_for_it(mode: str) -> None:
     engine.query(QUESTION)
     assert len(llm.prompts) == 1
     assert "A loom of oak" in llm.prompts[0]
-
-
-def test_an_answer_chain_tells_of_images_without_text() -> None:
-    image = ImageNode(id_="i0", image_path="/pictures/0.png")
-    retriever = Fixed([NodeWithScore(node=image), NodeWithScore(node=captioned())])
-    response = AnswerQueryEngine(Answering(), retriever).query(QUESTION)
-    assert "no text, so no label: 'i0'" in json.dumps(response.metadata["trace"])

@@ -8,7 +8,6 @@ import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, TextBlock, ToolCallBlock
-from llama_index.core.chat_engine import CondensePlusContextChatEngine
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.schema import NodeWithScore
@@ -197,24 +196,3 @@ async def test_an_agent_with_a_memory_pays_once() -> None:
     assert TEXTS[1] in outputs[0]
     assert [TEXTS[1] in output for output in outputs[1:]] == [False] * 3
     assert [output.startswith("The sources that were found are given above") for output in outputs[1:]] == [True] * 3
-
-
-def test_a_chat_engine_sends_its_context_each_time_and_labels_stay() -> None:
-    memory = buffer()
-    postprocessor = conversing(memory)
-    engine = CondensePlusContextChatEngine.from_defaults(
-        index().as_retriever(similarity_top_k=2),
-        llm=Answering(),
-        memory=memory,
-        node_postprocessors=[postprocessor],
-        skip_condense=True,
-    )
-    turns = [engine.chat(question) for question in ("looms in the attics", "looms in the attics", "tax lifted")]
-    texts = ["\n\n".join(node.text for node in turn.source_nodes) for turn in turns]
-    assert TEXTS[1] in texts[0]
-    assert texts[1] == texts[0]  # it is in no message: the engine writes it into the prompt of one turn
-    labels = {node.metadata["citation"]["source"]: node.metadata["citation"]["label"] for node in turns[0].source_nodes}
-    assert all(
-        node.metadata["citation"]["label"] == labels.get(node.metadata["citation"]["source"], "2")
-        for node in turns[2].source_nodes
-    )

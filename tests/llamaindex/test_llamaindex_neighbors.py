@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 from llama_index.vector_stores.postgres import PGVectorStore
 
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, FilterNotSeenWarning, MemoryStore
+from ctxassembly import Chunk, ChunkRef, FilterNotSeenWarning, MemoryStore
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, DocstoreNeighbors, PGVectorNeighbors
 from llamaindex_ctxassembly.neighbors import restrict_store
@@ -113,16 +112,6 @@ async def test_each_postprocessor_warns_once_by_whichever_way_it_is_called() -> 
         await ours.apostprocess_nodes(scored(nodes[1]))
         await another.apostprocess_nodes(scored(nodes[1]))
     assert [each.category for each in seen] == [FilterNotSeenWarning] * 2
-
-
-def test_neighbors_sets_the_field_of_the_config() -> None:
-    ours = ContextAssemblyPostprocessor(config=AssemblyConfig(window=2), neighbors="filtered")
-    assert ours.config == AssemblyConfig(window=2, neighbors="filtered")
-    assert ContextAssemblyPostprocessor.from_json(ours.to_json()).config == ours.config
-    assert json.loads(ours.to_json()).get("neighbors") is None
-    assert ContextAssemblyPostprocessor(config=ours.config).config.neighbors == "filtered"
-    with pytest.raises(ConfigError, match="neighbors must be"):
-        ContextAssemblyPostprocessor(neighbors="some")  # type: ignore[arg-type]
 
 
 # On top of a store's own filter

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from llama_index.core import Document
 from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, get_leaf_nodes
@@ -55,9 +53,3 @@ def test_leaves_are_numbered_and_a_tree_is_refused() -> None:
     assert [related_id(node, NodeRelationship.PARENT) for node in numbered] == [
         related_id(node, NodeRelationship.PARENT) for node in leaves
     ]
-
-
-@pytest.mark.parametrize("wrong", ["text", [None], [Document(text="x"), "y"]])
-def test_anything_else_is_an_error(wrong: Any) -> None:
-    with pytest.raises(InputError, match="nodes must be a list of nodes"):
-        number_chunks(wrong)

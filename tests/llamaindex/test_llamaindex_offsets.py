@@ -15,10 +15,8 @@ from llama_index.core import Document
 from llama_index.core.node_parser import (
     HierarchicalNodeParser,
     SentenceSplitter,
-    SentenceWindowNodeParser,
     get_leaf_nodes,
 )
-from llama_index.core.postprocessor import MetadataReplacementPostProcessor
 from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
@@ -97,24 +95,6 @@ def test_leaves_of_a_hierarchy_are_cited_with_what_their_parent_tells(sizes: tup
         )
 
 
-@pytest.mark.parametrize("with_docstore", [True, False])
-def test_windows_of_sentences_overlap_and_stand_once_in_order(with_docstore: bool) -> None:
-    nodes = SentenceWindowNodeParser.from_defaults(window_size=3).get_nodes_from_documents([Document(text=TEXT)])
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(nodes)
-    replaced = MetadataReplacementPostProcessor(target_metadata_key="window")
-    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore if with_docstore else None)
-    draw = Random(3)
-    for _ in range(15):
-        at = draw.randrange(10, len(nodes) - 40)
-        hits = [nodes[at + 2], nodes[at], nodes[at + 5], nodes[at + 30], nodes[at + 1]]
-        found = replaced.postprocess_nodes(scored([each.model_copy(deep=True) for each in hits]))
-        context = postprocessor.context(found)
-        assert breaks(context.text) == []
-        assert places(context.text) == sorted(set(places(context.text)))
-        assert is_true(context)
-
-
 # A PDF as its reader gives it: a Document for each page, each with an id of its own.
 
 PER_PAGE = 300
@@ -154,14 +134,3 @@ def test_pages_of_one_file_are_joined(size: int) -> None:
     (citation,) = context.citations
     assert {3, 4} <= set(citation.pages)
     assert context.text.startswith(f"[1] Source: a.pdf, pages {citation.pages[0]}-{citation.pages[-1]}\n")
-
-
-@pytest.mark.parametrize("size", [2048, 256, 128])
-def test_a_page_has_no_neighbors_on_other_pages_and_the_trace_says_what_to_write(size: int) -> None:
-    docstore, nodes = pages_split(size, pdf())
-    hit = of_page(nodes, 9)[-1]
-    context = ContextAssemblyPostprocessor(config=BY_FILE, docstore=docstore).context(scored([hit]))
-    assert {one for passage in context.passages for one in passage.chunk_ids} == {
-        one.node_id for one in of_page(nodes, 9)[-2:]
-    }
-    assert any(LIMIT in note and "number_chunks(nodes)" in note for note in context.trace.notes)

@@ -47,15 +47,6 @@ class Mask(BaseNodePostprocessor):
         return copies
 
 
-class Without(BaseNodePostprocessor):
-    """Drops what speaks of a thing."""
-
-    thing: str
-
-    def _postprocess_nodes(self, nodes: list[NodeWithScore], query_bundle: Any = None) -> list[NodeWithScore]:
-        return [each for each in nodes if self.thing not in each.text]
-
-
 def index() -> VectorStoreIndex:
     return VectorStoreIndex(document("A", PEOPLE, metadata={"file_name": "people.txt"}), embed_model=WordEmbedding())
 
@@ -93,18 +84,3 @@ def test_a_mask_holds_for_neighbors_too(hook: Callable[[Any], Any], by: str) -> 
 
     assert named(masked) == []
     assert masked.count("[NAME]") == 6  # of two hits with two neighbors on each side
-
-
-def test_a_node_that_was_dropped_stays_out() -> None:
-    people = index()
-    dropping = Without(thing="smith")
-
-    def drop(chunks: Sequence[Chunk]) -> list[Chunk]:
-        return [chunk for chunk in chunks if "smith" not in chunk.text]
-
-    came_back = prompt_of(people, dropping, assembling(people))
-    stayed_out = prompt_of(people, dropping, assembling(people, transform_fetched=drop))
-
-    assert "Evert" in came_back
-    assert "Evert" not in stayed_out
-    assert set(named(stayed_out)) >= {"Cornelis", "Dirkje"}

@@ -103,14 +103,6 @@ async def test_links_take_one_statement_a_step_for_all_hits(
     assert all("embedding" not in statement for statement, _ in statements)
 
 
-@pytest.mark.parametrize("links", ["previous", "none"])
-async def test_one_sided_or_absent_links_take_the_document_whole(store: PGVectorStore, run: Any, links: Any) -> None:
-    nodes = document(links=links)
-    fill(store, [*nodes, *document("B", ["Other."])])
-
-    assert ids(await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[3]))) == ["A-2", "A-3", "A-4"]
-
-
 @pytest.mark.parametrize("key", ["chunk_index", "index", "place.number"])
 async def test_an_index_in_the_metadata_takes_one_statement_for_all_hits(
     store: PGVectorStore, run: Any, statements: list[Any], key: str
@@ -143,23 +135,6 @@ async def test_a_row_that_llamaindex_did_not_write_is_a_chunk_too(store: PGVecto
     (chunk,) = PGVectorNeighbors(store).fetch([ChunkRef("A", 4)])
 
     assert (chunk.id, chunk.document_id, chunk.text, chunk.index) == ("x", "A", "Text.", 4)
-
-
-@both_kinds_of_json
-async def test_the_index_that_the_store_makes_is_the_one_used(store: PGVectorStore, statements: list[Any]) -> None:
-    fill(store, [*document("A"), *document("B", [f"{number} is a number." for number in range(3_000)])])
-    neighbors = PGVectorNeighbors(store, timeout_seconds=600)  # the plan is what matters, not how long it takes
-    for refs in ([ChunkRef("A", chunk_id="A-6")], [ChunkRef("A", 6)], [ChunkRef("A")]):
-        statements.clear()
-        neighbors.fetch(refs)
-        (statement, parameters), *_ = statements
-        with store._session() as session:  # type: ignore[operator]
-            session.execute(sqlalchemy.text("ANALYZE data_chunks"))
-            cursor = session.connection().connection.cursor()
-            cursor.execute("EXPLAIN " + statement.rpartition("; ")[2], parameters)  # behind the server's own deadline
-            plan = "\n".join(line for (line,) in cursor.fetchall())
-        assert "chunks_idx_1" in plan, plan
-        assert "Seq Scan" not in plan, plan
 
 
 # The caller's filter

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from llama_index.core import Document, VectorStoreIndex
-from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.retrievers import BaseRetriever
@@ -19,7 +17,6 @@ from llamaindex_samples import (
     TEXTS,
     Fixed,
     RecordingLLM,
-    WordEmbedding,
     bare,
     document,
     scored,
@@ -75,27 +72,3 @@ async def test_the_prompt_holds_the_context_verbatim_whatever_the_metadata(form:
         for label, node in enumerate(answer.source_nodes, start=1):
             assert node.metadata["citation"]["label"] == f"{label}"
             assert node.text == context.blocks[label - 1].text
-
-
-async def test_an_index_with_a_simple_vector_store_brings_neighbors_from_its_docstore() -> None:
-    text = "\n\n".join(f"{each} Chapter {number} ends here." for number, each in enumerate(TEXTS))
-    parser = SentenceSplitter(chunk_size=30, chunk_overlap=0)
-    index = VectorStoreIndex.from_documents(
-        [Document(text=text, id_="history", metadata={"file_name": "history.txt"})],
-        embed_model=WordEmbedding(),
-        transformations=[parser],
-    )
-    retriever = index.as_retriever(similarity_top_k=1)
-    made, llm = engine(retriever, ContextAssemblyPostprocessor(docstore=index.docstore))
-    (hit,) = retriever.retrieve("Who carried the dye across the lake?")
-
-    (source,) = made.query("Who carried the dye across the lake?").source_nodes
-
-    before, after = hit.node.prev_node, hit.node.next_node
-    assert before is not None
-    assert after is not None
-    assert source.metadata["chunk_ids"] == [before.node_id, hit.node_id, after.node_id]
-    assert source.metadata["trace"]["round_trips"] == 1
-    assert source.score == hit.score
-    assert source.node_id == hit.node_id
-    assert "[1] Source: history.txt" in llm.prompts[0]

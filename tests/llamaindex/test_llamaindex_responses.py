@@ -172,11 +172,3 @@ def test_what_is_not_ours_is_an_error(response: Any, error: str) -> None:
 
 
 # CitationQueryEngine splits and numbers nodes again.
-
-
-def test_a_source_that_begins_as_its_pieces_do_is_none(index: VectorStoreIndex) -> None:
-    said = TextNode(id_="a", text="Source 1:\nDrink water.", metadata={"file_name": "a.pdf"})
-    config = AssemblyConfig(format="minimal")
-    nodes = ContextAssemblyPostprocessor(config=config).postprocess_nodes(scored(said))
-    assert nodes[0].text.startswith("Source 1:\n")
-    assert resolve(Response("Drink.", nodes)).unused[0].source == "a.pdf"

@@ -13,8 +13,8 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, TextNode
 from pydantic import PrivateAttr
 
-from ctxassembly import AssemblyConfig, Chunk, ConfigError, MemoryIndex, RetrievalConfig
-from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, ContextRetriever
+from ctxassembly import AssemblyConfig, ConfigError
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ctxassembly.errors.FilterNotSeenWarning", "ignore::ctxassembly.errors.NothingToJoinWarning"
@@ -62,23 +62,6 @@ async def test_a_query_engine_finds_the_answer_with_a_scorer_alone_sync_and_asyn
     found = text(with_it.query(QUERY).source_nodes)
     assert ANSWER in found
     assert text((await with_it.aquery(QUERY)).source_nodes) == found
-
-
-async def test_our_retriever_and_our_answers_read_what_it_found() -> None:
-    chunks = [Chunk(f"c{at}", f"c{at}", text, 0) for at, text in enumerate((LEAFLET, *WARDS))]
-    index = MemoryIndex(chunks, [[1.0, 0.0], *[[0.0, 1.0]] * 4])
-
-    def retriever(scorer: Any) -> ContextRetriever:
-        postprocessor = ContextAssemblyPostprocessor(config=CONFIG, scorer=scorer)
-        config = RetrievalConfig(min_similarity=0.0)
-        return ContextRetriever(index, Meaning(), config=config, postprocessor=postprocessor)
-
-    assert ANSWER not in text(retriever(None).retrieve(QUERY))
-    assert ANSWER in text(retriever(Meaning()).retrieve(QUERY))
-    assert ANSWER in text(await retriever(Meaning()).aretrieve(QUERY))
-    answers = AnswerQueryEngine(MockLLM(), retriever(Meaning()))
-    assert ANSWER in text(answers.query(QUERY).source_nodes)
-    assert ANSWER in text((await answers.aquery(QUERY)).source_nodes)
 
 
 def test_what_is_no_scorer_is_an_error_at_construction() -> None:

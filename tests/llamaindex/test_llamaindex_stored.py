@@ -79,17 +79,6 @@ def split(*documents: Document) -> list[BaseNode]:
     return SPLITTER.get_nodes_from_documents(list(documents))
 
 
-def bare(nodes: Sequence[BaseNode], **metadata: Any) -> list[TextNode]:
-    """Of another splitter than LlamaIndex's: text and metadata alone, under random ids."""
-    return [
-        TextNode(
-            text=node.get_content(MetadataMode.NONE),
-            metadata={**node.metadata, "start_index": node.start_char_idx, **metadata},  # type: ignore[attr-defined]
-        )
-        for node in nodes
-    ]
-
-
 def places(store: PGVectorStore, document_id: str) -> dict[int, str]:
     """The text at each index of a document, as neighbors are found."""
     found = PGVectorNeighbors(store).fetch([ChunkRef(document_id, index) for index in range(100)])

@@ -25,7 +25,6 @@ from llamaindex_samples import WordEmbedding
 
 YEARS = [f"In year {year} the weavers of the valley paid {year + 7} bales of wool." for year in range(60)]
 SPLITTER = SentenceSplitter(chunk_size=90, chunk_overlap=20)
-QUERY = "How many bales of wool did the weavers pay in year 12?"
 KINDS = ["chroma", "qdrant"]
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")  # in Qdrant's local form
 

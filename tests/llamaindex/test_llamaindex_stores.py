@@ -92,17 +92,6 @@ async def test_links_take_one_call_a_step_for_all_hits_together(kind: Any, run: 
     ]
 
 
-@pytest.mark.parametrize("links", ["previous", "none"])
-async def test_one_sided_or_absent_links_take_the_document_whole(kind: Any, run: Any, links: Any) -> None:
-    nodes = document(links=links)
-    store = kind(nodes)
-
-    labeled = await run(ContextAssemblyPostprocessor(**store), scored(nodes[3]))
-
-    assert ids(labeled) == ["A-2", "A-3", "A-4"]
-    assert labeled[0].metadata["trace"]["round_trips"] == {"previous": 2, "none": 1}[links]
-
-
 def test_a_vector_store_is_never_asked_for_no_ids_which_would_mean_all() -> None:
     store = text_store(document())
 

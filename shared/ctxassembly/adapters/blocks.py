@@ -139,9 +139,6 @@ def block_ids(context: Context) -> list[str]:
     """
     ids: list[str] = []
     for citation in (block.citation for block in context.blocks):
-        if citation is None:
-            ids.append("supplement")
-        else:
-            is_taken = citation.best_chunk_id in ids
-            ids.append(f"{citation.best_chunk_id}#{citation.label}" if is_taken else citation.best_chunk_id)
+        name = citation.best_chunk_id if citation else "supplement"
+        ids.append(f"{name}#{citation.label}" if citation and name in ids else name)
     return ids

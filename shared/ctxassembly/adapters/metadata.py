@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from ctxassembly.adapters.blocks import assembled_blocks
@@ -43,10 +44,11 @@ def retriever_result(
     statements: tuple[str, ...] = (),
 ) -> RetrieverResult:
     """Return `hits` as the outcome of a search; `notes` are for the trace, `statements` for a supplement."""
-    searched_by = f"searched by {type(retriever).__name__}"
-    words = request.question.effective_query
+    question, searched_by = request.question, f"searched by {type(retriever).__name__}"
     trace = RetrievalTrace("other", notes=(searched_by, *notes), round_trips=1)
-    return RetrieverResult(words, (), trace, statements, intent=request.question.intent, given_hits=tuple(hits))
+    return RetrieverResult(
+        question.effective_query, (), trace, statements, intent=question.intent, given_hits=tuple(hits)
+    )
 
 
 def with_notes(context: Context, notes: Sequence[str]) -> Context:
@@ -144,18 +146,9 @@ def to_exchanges(messages: Iterable[HistoryMessage]) -> tuple[Exchange, ...]:
     >>> [(one.question, one.answer) for one in to_exchanges(messages)]
     [('May I eat?', 'No [1].')]
     """
-    found: list[Exchange] = []
-    questions: list[str] = []
-    answers: list[HistoryMessage] = []
-    for message in (message for message in messages if message.text.strip()):
-        if message.is_user and answers:
-            found.append(_exchange(questions, answers))
-            questions, answers = [], []
-        if message.is_user:
-            questions.append(message.text)
-        elif questions:
-            answers.append(message)
-    return (*found, _exchange(questions, answers)) if answers else tuple(found)
+    said = (message for message in messages if message.text.strip())
+    turns = [(is_user, [*run]) for is_user, run in groupby(said, lambda message: message.is_user)]
+    return tuple(_exchange(asked, answers) for (is_user, asked), (_, answers) in pairwise(turns) if is_user)
 
 
 def answer_payload(answer: Answer) -> dict[str, Any]:
@@ -172,9 +165,10 @@ def answer_payload(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _exchange(questions: Sequence[str], answers: Sequence[HistoryMessage]) -> Exchange:
+def _exchange(asked: Sequence[HistoryMessage], answers: Sequence[HistoryMessage]) -> Exchange:
     payload = next((one.payload for one in reversed(answers) if one.payload is not None), None)
-    return Exchange("\n".join(questions), "\n\n".join(one.text for one in answers), _cited_documents(payload))
+    question, answer = "\n".join(one.text for one in asked), "\n\n".join(one.text for one in answers)
+    return Exchange(question, answer, _cited_documents(payload))
 
 
 def _cited_documents(payload: Any) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
 from ctxassembly.data.chunks import Chunk
@@ -166,7 +165,8 @@ def _check_pages(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> None
     """Check that chunks without an index come page by page: otherwise they aren't in reading order."""
     last: int | None = None
     for chunk in chunks:
-        page = _page(chunk, keys) if chunk.index is None else None
+        numbers = (get_path(chunk.metadata, key) for key in keys.page if chunk.index is None)
+        page = next((number for number in numbers if type(number) is int), None)  # labels may restart in a document
         if page is not None and last is not None and page < last:
             raise InputError(
                 f"page {page} of document {safe_repr(name)} comes after page {last}: pass the chunks of a document in "
@@ -175,16 +175,13 @@ def _check_pages(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> None
         last = page if page is not None else last
 
 
-def _page(chunk: Chunk, keys: MetadataKeys) -> int | None:
-    """Return the page number of `chunk`. Page labels don't count: they may restart within a document."""
-    numbers = (get_path(chunk.metadata, key) for key in keys.page)
-    return next((number for number in numbers if type(number) is int), None)
-
-
 def _indexes(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> list[int]:
-    known_indexes = [_to_index(name, chunk.index) for chunk in chunks]
+    known_indexes = [to_integer(chunk.index) for chunk in chunks]
     texts: dict[int, str] = {}
     for chunk, index in zip(chunks, known_indexes, strict=True):
+        if index is None and chunk.index is not None:
+            given = f"index {safe_repr(chunk.index)} in document {safe_repr(name)}"
+            raise InputError(f"{given} is not a whole number from 0: delete it")
         if index is not None and texts.setdefault(index, chunk.text) != chunk.text:
             raise InputError(
                 f"two texts of document {safe_repr(name)} have index {index}: a splitter copies the index to what it "
@@ -202,17 +199,6 @@ def _indexes(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> list[int
             )
         found.append(following if index is None else index)
     return found
-
-
-def _to_index(name: str, value: Any) -> int | None:
-    if value is None:
-        return None
-    index = to_integer(value)
-    if index is None:
-        raise InputError(
-            f"index {safe_repr(value)} in document {safe_repr(name)} is not a whole number from 0: delete it"
-        )
-    return index
 
 
 def _chunk_id(chunk: Chunk, id_of: IdOf, document_id: str, index: int) -> str:

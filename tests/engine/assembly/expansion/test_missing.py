@@ -46,7 +46,6 @@ UNPLACED = Chunk("a", "D", "One text.")
 BESIDE = Chunk("b", "D", "Another text.")
 PLACED = Chunk("D#4", "D", "Text four.", index=4)
 FIRST = Chunk("D#0", "D", "Zero.", index=0)
-FACTS = Chunk("f", "D", "One -> is -> two", origin=ChunkOrigin((("facts", "D#4"),)))
 LINKED = Chunk("l", "D", "Linked.", next_id="m")
 
 
@@ -87,7 +86,6 @@ def test_hits_of_one_document_with_and_without_an_index_come_of_two_retrievers()
         ([FIRST, Chunk("D#1", "D", "One.", index=1)], Answering(FIRST, Chunk("D#1", "D", "One.", index=1))),
         ([], Answering()),
         ([Chunk("a", "D", "Text.", start=0)], Answering(finds_offsets=True)),  # it may be all
-        ([FACTS], Answering()),
         ([Chunk("a", "D", "Text.", metadata={"no_neighbors": True})], Answering()),
         # What stands before D#1 is a copy of E#0: no store is asked for it.
         ([Chunk("E#0", "E", "Same.", 0), Chunk("D#1", "D", "Text.", 1), Chunk("D#0", "D", "Same.", 0)], Answering()),
