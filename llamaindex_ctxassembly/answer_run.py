@@ -190,11 +190,7 @@ class EngineRun(AnswerRun):
     """One question to an engine, and the nodes and the metadata of its response."""
 
     def __init__(
-        self,
-        parts: ChainParts,
-        retriever: BaseRetriever,
-        postprocessor: ContextAssemblyPostprocessor,
-        call: AnswerCall,
+        self, parts: ChainParts, retriever: BaseRetriever, postprocessor: ContextAssemblyPostprocessor, call: AnswerCall
     ) -> None:
         """Prepare the run of `call`."""
         self._shown: Context | None = None

@@ -90,9 +90,8 @@ class ContextRetriever(BaseRetriever):
         rerankers: Sequence[Any] = (),
         category_of: Classifier | None = None,
         callback_manager: CallbackManager | None = None,
-        verbose: bool = False,
     ) -> None:
-        super().__init__(callback_manager=callback_manager, verbose=verbose)
+        super().__init__(callback_manager=callback_manager)
         config = config or RetrievalConfig()
         self._filters = filters
         self.postprocessor = postprocessor or ContextAssemblyPostprocessor()

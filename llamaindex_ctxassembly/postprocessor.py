@@ -45,13 +45,7 @@ from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
 from llamaindex_ctxassembly.conversation import abegin_turn, begin_turn, check_conversation
 from llamaindex_ctxassembly.events import ContextAssembledEvent, dispatcher, has_listeners, on_stage
-from llamaindex_ctxassembly.models import (
-    as_embeddings,
-    async_text_model,
-    check_embeddings,
-    check_kind,
-    text_model,
-)
+from llamaindex_ctxassembly.models import as_embeddings, async_text_model, check_embeddings, check_kind, text_model
 from llamaindex_ctxassembly.neighbors import make_neighbor_store, restrict_store
 from llamaindex_ctxassembly.nodes import as_node_list, labeled_nodes, media_notes, read_nodes
 
@@ -311,14 +305,6 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             raise ConfigError("what filter(query) returns", "MetadataFilters or None", filters)
         return filters
 
-    def filtered_store(self, query: str | None) -> Any:
-        """Return the store of neighbors, filtered by the filter of this call."""
-        return (
-            restrict_store(self.call_filter(query), self._neighbor_store)
-            if callable(self.filter)
-            else self._neighbor_store
-        )
-
     @property
     def settings(self) -> dict[str, Any]:
         """All that a context depends on but hits and filter, of the store its class: for the key of a cached answer."""
@@ -359,12 +345,12 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
         `supplement` is used if the postprocessor has none. `conversation` takes the place of its own.
         """
-        own_supplement = resolve_supplement(query, self.supplement)
+        own_supplement, store = resolve_supplement(query, self.supplement), self._neighbor_store
         return {
             "hits": hits,
             "config": self.config,
             "query": query,
-            "store": self.filtered_store(query),
+            "store": restrict_store(self.call_filter(query), store) if callable(self.filter) else store,
             "supplement": supplement if own_supplement is None else own_supplement,
             "embeddings": self._embeddings,
             "scorer": self.scorer,

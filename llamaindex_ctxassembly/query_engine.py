@@ -11,7 +11,6 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
-from llama_index.core.callbacks import CallbackManager
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import QueryBundle
@@ -99,9 +98,8 @@ class AnswerQueryEngine(BaseQueryEngine):
         streaming: bool = False,
         cache: AnswerCache | None = None,
         cache_scope: CacheScope | None = None,
-        callback_manager: CallbackManager | None = None,
     ) -> None:
-        super().__init__(callback_manager)
+        super().__init__(None)
         config, models = check_answer_config(config), models or {}
         check_kind("llm", llm, BaseLLM, "a LlamaIndex LLM")
         for name, model in models.items():

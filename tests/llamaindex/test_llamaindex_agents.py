@@ -12,11 +12,7 @@ from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.tools import QueryEngineTool, RetrieverTool
 
 from ctxassembly import Conversation, Labels
-from llamaindex_ctxassembly import (
-    AnswerQueryEngine,
-    ContextAssemblyPostprocessor,
-    resolve,
-)
+from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, resolve
 from llamaindex_samples import QUESTION, Answering, splitted
 
 # They are about other things: nobody here has a filter.

@@ -16,12 +16,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from ctxassembly import AssemblyConfig, Chunk, ConfigError, InputError, MemoryIndex, RetrievalConfig
 from ctxassembly.answering import AnswerConfig, Exchange, ScopeCall
-from llamaindex_ctxassembly import (
-    AnswerChatEngine,
-    AnswerQueryEngine,
-    ContextAssemblyPostprocessor,
-    ContextRetriever,
-)
+from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine, ContextAssemblyPostprocessor, ContextRetriever
 from llamaindex_samples import WordEmbedding
 from test_llamaindex_answer_chain import Scripted, Shelf
 

@@ -9,12 +9,7 @@ from llama_index.core import PromptTemplate, Settings, StorageContext, VectorSto
 from llama_index.core.base.llms.types import ChatMessage
 
 from ctxassembly import Chunk, ConfigError, MemoryIndex, RetrievalConfig
-from llamaindex_ctxassembly import (
-    AnswerChatEngine,
-    AnswerQueryEngine,
-    ContextAssemblyPostprocessor,
-    ContextRetriever,
-)
+from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine, ContextAssemblyPostprocessor, ContextRetriever
 from llamaindex_samples import QUESTION, Answering, TextVectorStore, WordEmbedding, document, splitted
 
 # They are about other things: nobody here has a filter.

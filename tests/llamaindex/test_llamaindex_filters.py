@@ -282,9 +282,7 @@ def theirs(request: pytest.FixtureRequest) -> Iterator[tuple[Answer, Refusal, in
     return made(), refusal, at_least
 
 
-def test_what_passes_would_have_been_returned_by_each_store_itself(
-    theirs: tuple[Answer, Refusal, int],
-) -> None:
+def test_what_passes_would_have_been_returned_by_each_store_itself(theirs: tuple[Answer, Refusal, int]) -> None:
     answer, refusal, at_least = theirs
     compared = 0
 

@@ -17,7 +17,7 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 TEXT = "The valley is wide. The market closes at noon. Wool was carded in winter. The lake is deep in the middle."
@@ -58,10 +58,6 @@ def extract(prompt: str) -> str:
     return SAID
 
 
-async def aextract(prompt: str) -> str:
-    return SAID
-
-
 def check(found: list[NodeWithScore]) -> None:
     (labeled,) = found
     assert labeled.node.get_content() == f"[1] Source: A.pdf\n{SAID} [...]"
@@ -73,13 +69,6 @@ def check(found: list[NodeWithScore]) -> None:
 async def test_what_the_model_extracts_is_read_sync_and_async(llm: Any) -> None:
     postprocessor = ContextAssemblyPostprocessor(config=COMPRESS, llm=llm)
     check(postprocessor.postprocess_nodes(NODES, query_str=QUESTION))
-    check(await postprocessor.apostprocess_nodes(NODES, query_str=QUESTION))
-
-
-async def test_an_async_function_needs_apostprocess_nodes() -> None:
-    postprocessor = ContextAssemblyPostprocessor(config=COMPRESS, llm=aextract)
-    with pytest.raises(InputError, match="llm can only be awaited"):
-        postprocessor.postprocess_nodes(NODES, query_str=QUESTION)
     check(await postprocessor.apostprocess_nodes(NODES, query_str=QUESTION))
 
 

@@ -15,12 +15,7 @@ from llama_index.core.tools import RetrieverTool
 
 from ctxassembly import AssemblyConfig, Conversation, MemoryIndex, RetrievalConfig
 from ctxassembly.errors import ConfigError, InputError
-from llamaindex_ctxassembly import (
-    AnswerQueryEngine,
-    ContextAssemblyPostprocessor,
-    ContextRetriever,
-    MemoryConversation,
-)
+from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, ContextRetriever, MemoryConversation
 from llamaindex_samples import TEXTS, Answering, WordEmbedding, document
 
 pytestmark = [

@@ -12,15 +12,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from ctxassembly import AssemblyConfig, Hit, MemoryStore, assemble
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_samples import (
-    HOSTILE,
-    TEXTS,
-    Fixed,
-    RecordingLLM,
-    bare,
-    document,
-    scored,
-)
+from llamaindex_samples import HOSTILE, TEXTS, Fixed, RecordingLLM, bare, document, scored
 
 # They are about other things: nobody here has a filter.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")

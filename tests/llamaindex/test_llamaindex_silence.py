@@ -16,9 +16,7 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from ctxassembly import AssemblyConfig, NothingToJoinWarning
-from llamaindex_ctxassembly import (
-    ContextAssemblyPostprocessor,
-)
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import TextVectorStore, WordEmbedding, scored
 
 YEARS = [f"In year {year} the weavers of the valley paid {year + 7} bales of wool." for year in range(60)]

@@ -17,11 +17,7 @@ from sqlalchemy import NullPool, make_url
 
 from ctxassembly import ChunkRef, MetadataKeys, NothingToJoinWarning
 from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly import (
-    ContextAssemblyPostprocessor,
-    PGVectorNeighbors,
-    number_stored_chunks,
-)
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, PGVectorNeighbors, number_stored_chunks
 from llamaindex_samples import WordEmbedding, scored
 
 HOSTILE = "O'Brien's \"x\" %(a)s :b.pdf"

@@ -12,12 +12,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef
 from ctxassembly.testing import store_cases
-from llamaindex_ctxassembly import (
-    ContextAssemblyPostprocessor,
-    DocstoreNeighbors,
-    VectorStoreNeighbors,
-    number_chunks,
-)
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, DocstoreNeighbors, VectorStoreNeighbors, number_chunks
 from llamaindex_samples import TextVectorStore, document, scored
 
 # They are about other things: nobody here has a filter.

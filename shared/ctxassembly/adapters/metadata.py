@@ -37,11 +37,7 @@ class RetrieverResult(Retrieved):
 
 
 def retriever_result(
-    request: Search,
-    hits: Iterable[Hit],
-    retriever: object,
-    notes: Sequence[str] = (),
-    statements: tuple[str, ...] = (),
+    request: Search, hits: Iterable[Hit], retriever: object, notes: Sequence[str] = (), statements: tuple[str, ...] = ()
 ) -> RetrieverResult:
     """Return `hits` as the outcome of a search; `notes` are for the trace, `statements` for a supplement."""
     question, searched_by = request.question, f"searched by {type(retriever).__name__}"

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, Hit, MemoryStore, assemble
-from ctxassembly.protocols import ChunkOrigin
 
 UNFILTERED = AssemblyConfig(neighbors="unfiltered")
 
