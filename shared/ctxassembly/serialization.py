@@ -18,7 +18,6 @@ from ctxassembly.data.citations import Block, Citation, ContextData, check_label
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr, to_text
-from ctxassembly.text.words import MatchedTerms
 from ctxassembly.tokens.tiktoken_files import is_encoding
 from ctxassembly.wording.languages import language_of
 from ctxassembly.wording.unicode import make_encodable
@@ -44,7 +43,7 @@ def to_plain(value: Any, special: Special = _NO_SPECIAL) -> Any:
     kind: Any = type(value)
     if kind in special:
         return special[kind](value)
-    if kind in (tuple, MatchedTerms):
+    if kind is tuple:
         return [to_plain(item, special) for item in value]
     if names := _field_names(kind):
         items = value if isinstance(value, tuple) else [getattr(value, name) for name in names]

@@ -36,7 +36,7 @@ from ctxassembly.data.candidates import (
     TextPiece,
 )
 from ctxassembly.data.trace import IN_CONTEXT, Decision, Outcome, Shortened
-from ctxassembly.text.words import MatchedTerms, TermQuery
+from ctxassembly.text.words import TermQuery
 from ctxassembly.tracing import Lineage, is_retained
 from ctxassembly.wording.metadata_labels import MetadataReader
 
@@ -98,7 +98,7 @@ def make_decisions(
         outcome, reason, because_of, chars, tokens, part = status
         # Matches are computed when they are read. Only text that the context keeps may stay in memory for that.
         known = now if outcome in IN_CONTEXT else candidate if is_retained(candidate) else None
-        matches = MatchedTerms(term_query, known.chunk.text) if term_query and known else None
+        matches = term_query.find_terms(known.chunk.text) if term_query and known else None
         method = None if distance else reader.format_value(chunk, "search_method")
         placed = chunk.id, document_id, rank, distance, score
         names, sent_as = tuple(copy_ids.get(key, ())), sent_labels.get(now.key)

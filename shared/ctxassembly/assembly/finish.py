@@ -22,7 +22,7 @@ from ctxassembly.data.candidates import (
 )
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Decision, Shortened, Trace
-from ctxassembly.text.words import MatchedTerms, TermQuery
+from ctxassembly.text.words import TermQuery
 from ctxassembly.tokens.counter import TokenCounter, counter_for
 from ctxassembly.tracing import is_retained, retain_hits
 from ctxassembly.wording.formats import infer_format
@@ -151,7 +151,7 @@ def _decisions(
             tokens=tokens,
             shortened=part,
             search_method=None if candidate.distance else reader.format_value(chunk, "search_method"),
-            matches=MatchedTerms(terms, chunk.text) if terms and known else None,
+            matches=terms.find_terms(chunk.text) if terms and known else None,
         )
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import pickle
-from copy import deepcopy
 from typing import Any
 
 import pytest
 
 from builders import decision, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from ctxassembly.text.words import MatchedTerms, TermQuery
+from ctxassembly.text.words import TermQuery
 from ctxassembly.tracing import MAX_HIT_CHARS, MAX_SHOWN_HITS
 
 QUERY = "Mag ik drinken voor de behandelingen?"
@@ -83,29 +81,6 @@ def test_a_hit_tells_how_it_was_found_with_and_without_a_query(said: Any, expect
     hits = hits_of([chunk("A", 0, "Text.", retrieval_method=said), chunk("B", 0, " ", retrieval_method=said)])
     for query in (None, "text"):
         assert [each.search_method for each in assemble(hits, query=query).trace.decisions] == [expected, expected]
-
-
-def test_nothing_is_looked_up_before_it_is_read(monkeypatch: pytest.MonkeyPatch):
-    asked: list[str] = []
-    found_in = TermQuery.find_terms
-    monkeypatch.setattr(TermQuery, "find_terms", lambda self, text: asked.append(text) or found_in(self, text))
-    context = searched()
-    assert asked == []
-    assert list(decision(context, "A1").matches or ()) == ["mag", "drinken"]
-    assert list(decision(context, "A1").matches or ()) == ["mag", "drinken"]
-    assert asked == [CHUNKS[1].text]
-
-
-def test_they_are_a_tuple_to_whoever_compares_copies_or_writes_them():
-    context = searched()
-    one = decision(context, "A1")
-    assert one.matches == ("mag", "drinken") == deepcopy(one).matches
-    assert hash(one) == hash(pickle.loads(pickle.dumps(one)))
-    assert repr(one.matches) == "('mag', 'drinken')"
-    assert isinstance(pickle.loads(pickle.dumps(one)).matches, tuple)
-    assert one.matches is not None
-    assert (one.matches[0], one.matches[-1:], len(one.matches)) == ("mag", ("drinken",), 2)
-    assert one.matches == MatchedTerms(TermQuery("mag drinken"), "drinken mag")
 
 
 def test_a_line_of_the_log_tells_the_method_and_not_the_words(caplog: pytest.LogCaptureFixture):
