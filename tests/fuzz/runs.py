@@ -147,10 +147,6 @@ def _node(hit: Hit) -> NodeWithScore | None:
         return None
 
 
-def _is_id(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
 def _held(metadata: Any) -> Any:
     return metadata if type(metadata) is dict else {"odd": metadata}
 

@@ -56,19 +56,6 @@ def test_an_interrupt_is_no_store_error():
         assemble(hits_of([A[5]]), store=Failing(KeyboardInterrupt()))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("answer", [None, ["text"], [{"id": "A4"}], 7])
-def test_a_store_that_returns_something_else_has_failed(answer):
-    class Odd:
-        def fetch(self, refs):
-            return answer
-
-    context = assemble(hits_of([A[5]]), store=Odd())
-    assert standing(context) == ["A5"]
-    assert context.trace.notes[0].startswith("store: no neighbors (")
-    with pytest.raises(StoreError):
-        assemble(hits_of([A[5]]), AssemblyConfig(on_store_error="raise"), store=Odd())
-
-
 @pytest.mark.parametrize("retrieved", [True, False])
 def test_a_chunk_without_text_leaves_no_gap(retrieved: bool):
     """What stands on both sides of it is adjacent, whether it was retrieved or fetched; nothing is missing there."""

@@ -33,16 +33,6 @@ def test_what_is_asked_for_stays():
     assert len(known(found, range(9_940, 10_000))) > 40
 
 
-def test_the_same_text_again_takes_no_more_room():
-    found = TextCache[int](100 * SIZE)
-    for _ in range(1_000):
-        found.put("same", 1)
-        found.put("other", 2)
-    found.put("first", 0)
-    assert known(found, range(1)) == []
-    assert (found.get("same"), found.get("other"), found.get("first")) == (1, 2, 0)
-
-
 def test_a_text_that_is_too_long_is_not_remembered():
     found = TextCache[int](1_000_000)
     assert found.put("x" * (MAX_TEXT_CHARS + 1), 7) == 7

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders import count, decision, standing, words_of
+from builders import decision, standing, words_of
 from ctxassembly import Chunk, Hit, MemoryStore, assemble
 from ctxassembly.errors import CtxAssemblyError, InputError
 
@@ -54,21 +54,6 @@ def test_a_place_that_two_texts_claim_is_noted_and_both_stay():
     assert sorted(standing(context)) == ["A3", "other"]
     (note,) = context.trace.notes
     assert note.startswith("document 'A': two texts have index 3, so which chunks adjoin is unknown")
-
-
-@pytest.mark.parametrize(
-    ("rule", "text"),
-    [
-        ("lone surrogates", "Before \ud83d and after \udc00."),
-        ("`<|endoftext|>`", "Before <|endoftext|> and <|fim_prefix|> after."),
-        ("NUL", "Before \x00 after."),
-        ("a right-to-left mark", "Before \u202e after."),
-    ],
-)
-def test_odd_texts_stand(rule: str, text: str):
-    context = assemble([Hit(Chunk("a", "A", text))])
-    assert context.text == f"[1] Source: unknown\n{text.translate({0xD83D: 0xFFFD, 0xDC00: 0xFFFD})}"
-    assert context.token_count == count(context.text)
 
 
 @pytest.mark.parametrize(

@@ -64,18 +64,6 @@ def test_decay(rule: str, scores: dict[int, float | None], chunk_id: str, score:
     assert decision(context, chunk_id).score == (pytest.approx(score) if score is not None else None)
 
 
-def test_neighbors_are_told_from_hits_and_know_their_distance():
-    context = assemble(hits_of([A[5]]), AssemblyConfig(window=2), store=MemoryStore(A))
-    told = {each.chunk_id: (each.distance, each.reason) for each in context.trace.decisions}
-    assert told == {
-        "A5": (0, "hit"),
-        "A4": (1, "neighbor"),
-        "A6": (1, "neighbor"),
-        "A3": (2, "neighbor"),
-        "A7": (2, "neighbor"),
-    }
-
-
 def test_chunks_that_were_not_asked_for_are_left_out_and_noted():
     class Generous(MemoryStore):
         def fetch(self, refs):

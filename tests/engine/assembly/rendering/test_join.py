@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from builders import decision, hits_of, numbered, split
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, assemble
 
 ROOMY = AssemblyConfig(format="minimal", max_tokens=1_000_000, dedup="none")
 
@@ -195,18 +195,3 @@ def test_a_chunk_touches_none_of_two_texts_that_have_one_id_in_its_document():
     for hits in ((first, other, following), (other, first, following), (following, first, other)):
         assert ours + following.text not in joined(*hits).text
         assert len(joined(*hits).passages) == 3
-
-
-def test_hits_that_the_store_lacks_of_a_document_with_two_texts_under_one_id_are_not_joined():
-    """The store tells which collection it has. The other hits may be of more than one."""
-    stored, theirs = (
-        Chunk("A#8", "A", "Leave is 30 days. " * 3, 3, 288),
-        Chunk("A#8", "A", "Leave is 25 days. " * 3, 3, 288),
-    )
-    first, second = (
-        Chunk("A#4", "A", "Ask your manager. " * 5, 7, 144),
-        Chunk("A#7", "A", "Ask the works council.", 8, 240),
-    )
-    hits = [Hit(chunk) for chunk in (theirs, first, stored, second)]
-    context = assemble(hits, AssemblyConfig(neighbors="unfiltered"), store=MemoryStore([stored]))
-    assert [len(passage.pieces) for passage in context.passages] == [1] * 4

@@ -38,53 +38,23 @@ def test_by_rank(rule: str, order: str, letters: list[str]):
 
 
 @pytest.mark.parametrize(
-    ("order", "whole_documents"),
+    ("order", "documents", "passages", "chunks"),
     [
-        ("documents", "B1 B2 A5 A8 D0 C3"),
-        ("relevance", "B1 B2 A5 A8 D0 C3"),
-        ("edges", "B1 B2 D0 C3 A5 A8"),
-        ("interleaved", "B1 B2 D0 C3 A5 A8"),
-        ("reverse", "C3 D0 A5 A8 B1 B2"),
-        ("stable", "A5 A8 B1 B2 C3 D0"),
-        ("document_order", "A5 A8 B1 B2 C3 D0"),
+        ("documents", "B1 B2 A5 A8 D0", "B1 B2 A5 A8 D0", "B1 B2 A5 A8 D0"),
+        ("relevance", "B1 B2 A5 A8 D0", "B1 B2 A8 D0 A5", "B2 A8 D0 B1 A5"),
+        ("edges", "B1 B2 A5 A8 D0", "B1 B2 D0 A5 A8", "B2 D0 B1 A5 A8"),
+        ("interleaved", "B1 B2 D0 A5 A8", "B1 B2 D0 A5 A8", "B2 D0 A5 B1 A8"),
+        ("reverse", "D0 A5 A8 B1 B2", "A5 D0 A8 B1 B2", "A5 B1 D0 A8 B2"),
+        ("stable", "A5 A8 B1 B2 D0", "A5 A8 B1 B2 D0", "A5 A8 B1 B2 D0"),
     ],
 )
-def test_with_cite_document_the_passages_of_a_document_stay_together(order: str, whole_documents: str):
-    assert read("B2 A8 D0 B1 C3 A5", order=order) == whole_documents
-
-
-@pytest.mark.parametrize(
-    ("order", "passages"),
-    [
-        ("documents", "B1 B2 A5 A8 D0"),
-        ("relevance", "B1 B2 A8 D0 A5"),
-        ("edges", "B1 B2 D0 A5 A8"),
-        ("interleaved", "B1 B2 D0 A5 A8"),
-        ("reverse", "A5 D0 A8 B1 B2"),
-        ("stable", "A5 A8 B1 B2 D0"),
-    ],
-)
-def test_with_cite_passage_each_passage_has_its_own_place_and_label(order: str, passages: str):
-    """Adjacent chunks stay one passage: chunks inside it never move."""
-    assert read("B2 A8 D0 B1 A5", order=order, cite="passage") == passages
+def test_what_is_cited_has_its_own_place_and_label(order: str, documents: str, passages: str, chunks: str):
+    """Passages of a document stay together, and adjacent chunks stay one passage, where these are cited."""
+    for cite, expected in (("document", documents), ("passage", passages), ("chunk", chunks)):
+        assert read("B2 A8 D0 B1 A5", order=order, cite=cite) == expected
     context = assemble(hits_of(ids("B2 A8 D0 B1 A5")), AssemblyConfig(order=order, cite="passage"))  # type: ignore[arg-type]
     assert [label for label, _ in cited(context)] == ["1", "2", "3", "4"]
     assert [block.text.split(" ")[0] for block in context.blocks] == ["[1]", "[2]", "[3]", "[4]"]
-
-
-@pytest.mark.parametrize(
-    ("order", "chunks"),
-    [
-        ("documents", "B1 B2 A5 A8 D0"),
-        ("relevance", "B2 A8 D0 B1 A5"),
-        ("edges", "B2 D0 B1 A5 A8"),
-        ("interleaved", "B2 D0 A5 B1 A8"),
-        ("reverse", "A5 B1 D0 A8 B2"),
-        ("stable", "A5 A8 B1 B2 D0"),
-    ],
-)
-def test_with_cite_chunk_each_chunk_has(order: str, chunks: str):
-    assert read("B2 A8 D0 B1 A5", order=order, cite="chunk") == chunks
 
 
 @pytest.mark.parametrize("order", ["relevance", "edges", "interleaved", "document_order", "reverse", "stable"])

@@ -19,9 +19,6 @@ def rendered(*chunks: Chunk, **options: Any) -> Context:
     return assemble(hits_of(chunks), AssemblyConfig(**options))
 
 
-GIDS = {"source": "gids.pdf", "page": 3}
-
-
 @pytest.mark.parametrize(
     ("rule", "metadata", "header"),
     [

@@ -132,3 +132,8 @@ def test_a_line_is_read_with_what_it_needs(rule: str, text: str, query: str, roo
     found = best([f"{filler}\n\n{text}\n\n{filler}"], query, room)
     for part in read:
         assert part in found
+
+
+def test_the_best_sentence_is_kept_alone_where_its_companion_does_not_fit():
+    text = f"{PROSE} {PROSE.replace('pool', 'shop')} It closes at five. {PROSE[:-1]}, as before."
+    assert "It closes at five." in best([text], "When does it close?", 5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
@@ -99,39 +98,3 @@ def test_a_short_context_has_a_label_for_each_document_the_best_one_first():
     hits = hits_of([*document("A", 2), *document("B", 2, answer_in=1)])
     context = assemble(hits, SETTINGS, query=QUERY)
     assert [citation.document_id for citation in context.citations] == ["B", "A"]
-
-
-def overlapping(name: str, count: int, answer_in: int) -> list[Chunk]:
-    """Chunks of which each begins with the last 150 characters of the one before."""
-    start, chunks = 0, list[Chunk]()
-    for chunk in document(name, count, answer_in=answer_in):
-        tail = f"{chunks[-1].text[-150:]} " if chunks else ""
-        chunks.append(replace(chunk, text=f"{tail}{chunk.text}", start=max(start - len(tail), 0)))
-        start += len(chunk.text) + 1
-    return chunks
-
-
-def test_text_that_two_chunks_share_is_read_in_the_part_of_its_sentence():
-    whole = " ".join(chunk.text for chunk in document("B", 8, answer_in=4))
-    hits = hits_of(overlapping("B", 8, answer_in=4))
-    context = assemble(hits, replace(SETTINGS, max_tokens=8_000), query=QUERY)
-    for number in range(80):
-        assert context.text.count(filler("B", number)) == 1
-    for source in context.provenance:
-        assert source.start is not None
-        assert whole[source.start : source.end] == context.text[slice(*source.span)]
-
-
-@pytest.mark.parametrize("granularity", ["sentence", "chunk", "passage"])
-@pytest.mark.parametrize("max_tokens", [2_000, 8_000])
-def test_with_a_label_for_each_chunk_none_has_two_where_chunks_share_parts_of_sentences(
-    granularity: str, max_tokens: int
-):
-    text = " ".join(chunk.text for chunk in document("B", 12, answer_in=4))
-    chunks = [Chunk(f"B{at}", "B", text[at : at + 1_050], index=at // 900, start=at) for at in range(0, 11_700, 900)]
-    config = replace(SETTINGS, cite="chunk", max_tokens=max_tokens, granularity=granularity)
-    context = assemble(hits_of(chunks), config, query=QUERY)
-    assert len(standing(context)) == len(set(standing(context))) > 5
-    assert ANSWER in context.blocks[0].text
-    places = sorted((source.start, source.end) for source in context.provenance)
-    assert all(end <= start for (_, end), (start, _) in pairwise(places))

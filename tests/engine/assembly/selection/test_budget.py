@@ -116,23 +116,6 @@ def test_a_word_that_does_not_fit_is_cut_at_a_character(limit: int):
     assert context.text == "Donaudampfschifffahrtsgesellschaft"[:limit]
 
 
-@pytest.mark.parametrize(
-    ("rule", "text", "cut"),
-    [
-        ("a full stop ends a sentence", "First one. Second one goes on and on", "First one."),
-        ("a quoted one as well", "He said “No!” Then nothing more at all", "He said “No!”"),
-        ("not the point in a number", "Pay 3.50 euro and not one cent more", "Pay 3.50 euro"),
-        ("a Chinese one ends without a blank", "第一句。第二句在这里继续", "第一句。"),
-        ("a Japanese quotation as well", "「はい。」つぎのぶんがつづきます", "「はい。」"),
-        ("the end of a line", "A heading\nand a text without any stop", "A heading"),
-    ],
-)
-def test_where_a_sentence_ends(rule: str, text: str, cut: str):
-    config = AssemblyConfig(max_tokens=len(cut) + 2, encoding=len, window=0, format="minimal")
-    context = assemble(hits_of([Chunk("a", "A", text)]), config)
-    assert context.text.removesuffix(" [...]") == cut
-
-
 def test_the_next_hit_stands_where_not_one_character_of_the_best_fits():
     hits = hits_of([Chunk("a", "A", "\U0001f9ff\U0001f9ff"), Chunk("b", "B", "plain")])
     assert count("\U0001f9ff") > 1
@@ -194,7 +177,6 @@ def test_what_fits_altogether_stands_though_a_part_of_it_would_not_beside_the_ga
 
 VISIT = "The visit takes long."
 EDGE = Chunk("L0", "L", f"Parking is free here. {numbered('L.', 20)}. {VISIT}", index=0)
-NEXT = Chunk("L1", "L", f"Doors close at seven. {numbered('M.', 20)}.", index=1)
 
 
 def compressed(chunks: list[Chunk], limit: int, query: str = "visit doors", **options: Any) -> Context:
@@ -229,22 +211,6 @@ def test_the_edge_with_and_without_compression(
         assert texts_of(context)[1] == edge + " [...]" * (not EDGE.text.endswith(edge))
 
 
-BOTH = f"{VISIT}\nDoors close at seven. [...]"
-
-
-@pytest.mark.parametrize(
-    ("rule", "granularity", "limit", "texts"),
-    [
-        ("the passage at the edge in part, and filling goes on", "passage", 38, [SMALL.text, BOTH, LITTLE.text]),
-        ("a chunk after the other", "chunk", 38, [SMALL.text, BOTH, LITTLE.text]),
-        ("the best of its sentences, as many as fit", "passage", 24, [SMALL.text, "Doors close at seven. [...]"]),
-    ],
-)
-def test_compression_at_each_granularity(rule: str, granularity: str, limit: int, texts: list[str]):
-    context = compressed([SMALL, EDGE, NEXT, LITTLE], limit, granularity=granularity)
-    assert texts_of(context) == texts
-
-
 def test_no_higher_ranked_chunk_gives_way_to_a_lower_one():
     """Whatever the limit: what stands of the better ones is never less than it would be without the lesser."""
     chunks = [SMALL, EDGE, Chunk("O0", "O", f"A visit, short. {numbered('O.', 9)}."), LITTLE]
@@ -253,32 +219,6 @@ def test_no_higher_ranked_chunk_gives_way_to_a_lower_one():
         for number in range(1, 4):
             fewer = texts_of(compressed(chunks[:number], limit))
             assert texts[: len(fewer)] == fewer
-
-
-def characters(chunks: list[Chunk], limit: int, **options: Any) -> Context:
-    config = AssemblyConfig(**{"max_characters": limit, "window": 0, "rank_by": "rank", **options})
-    context = assemble(hits_of(chunks), config, query="visit doors")
-    assert len(context.text) <= limit
-    return context
-
-
-ALL = len("[1] Source: unknown\n") * 3 + len(SMALL.text) + len(EDGE.text) + len(LITTLE.text) + 2 * len("\n\n")
-
-
-@pytest.mark.parametrize(
-    ("rule", "limit", "options", "stands"),
-    [
-        ("everything fits", ALL, {}, ["A0", "L0", "C0"]),
-        ("one character too many", ALL - 1, {}, ["A0", "L0"]),
-        ("filling goes on", ALL - len(EDGE.text) - 22, {}, ["A0", "C0"]),
-        ("compressed into the room left", ALL - len(EDGE.text) + 21, {"compress": "extractive"}, ["A0", "L0", "C0"]),
-        ("one character less", ALL - len(EDGE.text) + 20, {"compress": "extractive"}, ["A0", "L0"]),
-        ("whichever limit is reached first", ALL, {"max_tokens": 13, "encoding": words}, ["A0"]),
-    ],
-)
-def test_a_character_budget(rule: str, limit: int, options: dict[str, Any], stands: list[str]):
-    assert len(VISIT) == 21
-    assert standing(characters([SMALL, EDGE, LITTLE], limit, **options)) == stands
 
 
 @pytest.mark.parametrize(
@@ -295,4 +235,5 @@ def test_a_character_budget(rule: str, limit: int, options: dict[str, Any], stan
 def test_under_a_tiny_character_budget(rule: str, limit: int, text: str):
     plain = replace(DESCRIBED, metadata={"source": "gids.pdf", "page": 3})
     assert len(FULL + SENTENCES) == 127
-    assert characters([plain], limit).text == text
+    config = AssemblyConfig(max_characters=limit, window=0, rank_by="rank")
+    assert assemble(hits_of([plain]), config, query="visit doors").text == text

@@ -118,20 +118,6 @@ def test_without_a_pool_or_a_query_the_window_is_all_that_is_fetched():
 
 
 @pytest.mark.parametrize(
-    ("rule", "options", "query", "outcome"),
-    [
-        ("sentences if there is a query", {}, QUERY, "cut"),
-        ("chunks without one, and a hit that doesn't fit whole is cut", {}, None, "cut"),
-        ("such as compression", {"compress": "extractive"}, QUERY, "compressed"),
-    ],
-)
-def test_what_auto_does(rule: str, options: dict[str, Any], query: str | None, outcome: str):
-    small = Chunk("s", "S", "Short.")
-    context = packed([small, leaflet(3)], 60, query, granularity="auto", **options)
-    assert decision(context, "A0").outcome == outcome
-
-
-@pytest.mark.parametrize(
     ("rule", "limit", "options", "whole"),
     [
         ("where half of all fits, chunks stay whole", 450, {}, True),
@@ -190,18 +176,6 @@ def test_what_is_worth_too_little_is_left_out_even_where_everything_fits(granula
     assert [decision(context, name).reason for name in ("B0", "C0")] == ["below the minimum relevance"] * 2
     assert context.trace.excluded_tokens > 2 * 300
     assert context.trace.documents_dropped == 0  # for the budget
-
-
-def test_what_the_budget_leaves_out_is_told_from_what_is_worth_too_little():
-    chunks = [leaflet(3, 9, 15), leaflet(4, document_id="B"), leaflet(document_id="C")]
-    tight, roomy = (packed(chunks, limit, min_relevance=0.8) for limit in (40, 8_000))
-    assert {each.chunk_id: each.reason for each in tight.trace.decisions} == {
-        "A0": "sentence",
-        "B0": "budget",
-        "C0": "budget",
-    }
-    assert standing(roomy) == ["A0", "B0"]
-    assert decision(roomy, "C0").reason == "below the minimum relevance"
 
 
 def test_a_note_says_what_the_next_tokens_would_add():

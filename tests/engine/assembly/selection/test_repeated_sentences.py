@@ -99,20 +99,6 @@ def test_where_duplicates_or_documents_stay_as_they_are_so_do_sentences(options:
     assert once([own_and_shared("south"), own_and_shared("north")], **options).text.count(SHARED) == 2
 
 
-def test_sources_quotes_and_a_saved_context_are_those_of_what_stands():
-    context = once([own_and_shared("south"), own_and_shared("north")])
-    texts = {each.id: each.text for each in (own_and_shared("south"), own_and_shared("north"))}
-    for source in context.provenance:
-        assert context.text[slice(*source.span)] == texts[source.chunk_id][slice(*source.chunk_span)]
-    assert [each.chunk_id for each in context.provenance] == ["south0", "north0", "north0"]
-    assert Context.from_dict(context.to_dict()).to_dict() == context.to_dict()
-    (quote,) = context.check_quotes('They say "Maps may be looked at under supervision only."')
-    assert (quote.label, quote.found) == ("1", True)
-    page = context.to_html()
-    assert "repeated" in page
-    assert "south0" in page
-
-
 @pytest.mark.parametrize("seed", range(25))
 def test_every_sentence_stands_once_and_none_is_lost(seed: int):
     """Documents of sections that several have, split anywhere."""

@@ -10,7 +10,6 @@ from leaflet import ANSWER, LEAFLET, QUERY
 
 from builders import count
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, InputError, StoreError, aassemble, assemble
-from ctxassembly.protocols import StageBegan, StageEnded
 
 PARTS = ("heart", "liver", "stomach", "knee", "ear")
 HITS = [
@@ -146,22 +145,6 @@ def test_an_assembly_that_is_cancelled_is_cancelled():
 
     with pytest.raises(KeyboardInterrupt):
         context(stop)
-
-
-def test_the_trace_tells_what_was_asked_and_so_do_spans():
-    events: list[Any] = []
-    scorer = Fluids()
-    found = context(scorer, on_stage=events.append)
-    (stage,) = [each for each in found.trace.stages if each.name == "score"]
-    assert (stage.chunks_in, stage.chunks_out, stage.counts) == (6, 6, {"sentences": 16, "asked": 16})
-    assert stage.elapsed_ms > 0
-    assert StageBegan("score", {"chunks": 6}) in events
-    assert StageEnded("score", {"chunks": 6, "sentences": 16, "asked": 16}) in events
-    (again,) = [each for each in context(scorer).trace.stages if each.name == "score"]
-    assert again.counts == {"sentences": 16, "asked": 0}
-    assert Context.from_dict(found.to_dict()).trace == found.trace
-    assert stage.counts in [each.counts for each in Context.from_dict(found.to_dict()).trace.stages]
-    assert "calls the scorer for sentences" in found.to_html()
 
 
 def test_what_is_no_scorer_is_an_error_before_anything_is_asked():

@@ -8,7 +8,7 @@ import pytest
 
 from builders import count, decision, hits_of, numbered
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from ctxassembly.config.assembly import Cite, Granularity
+from ctxassembly.config.assembly import Granularity
 
 HEAD = "| ward | visiting hours | telephone |\n|---|---|---|"
 SETTINGS = AssemblyConfig(max_tokens=400, format="minimal", window=1, fill=True)
@@ -67,17 +67,6 @@ def test_a_chunk_that_must_be_kept_whole_is_not_cut_for_a_header():
     whole = count(chunks[2].text)
     context = context_of(replace(SETTINGS, granularity="chunk", max_tokens=whole + 2), 2, 0, chunks=chunks)
     assert context.text == chunks[2].text
-
-
-@pytest.mark.parametrize("cite", ["passage", "chunk"])
-def test_with_a_label_for_each_passage_or_chunk_the_header_has_one_if_there_is_room(cite: Cite):
-    config = replace(SETTINGS, granularity="chunk", cite=cite, format="numbered", max_tokens=560, window=0)
-    context = context_of(config, 2, 0)
-    assert [citation.chunk_ids for citation in context.citations] == [("T0",), ("T2",)]
-    assert HEAD in context.blocks[0].text
-    whole = context_of(replace(config, max_tokens=context.token_count - 1), 2, 0)
-    assert [citation.chunk_ids for citation in whole.citations] == [("T2",)]
-    assert decision(whole, "T2").outcome == "kept"
 
 
 @pytest.mark.parametrize("change", [{"document_id": "U"}, {"text": rows(24, 36).replace(" | 0", " | 1 | 0")}])
