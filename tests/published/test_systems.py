@@ -30,7 +30,6 @@ from ctxassembly.protocols import StageBegan, StageEnded
 from ctxassembly.published import (
     Bookend,
     Call,
-    ContextBudget,
     FiveStage,
     Pipeline,
     SourceBlocks,
@@ -154,18 +153,6 @@ def test_neighbors_of_an_adapter_need_a_system_that_has_some():
     for adapter in (ContextAssembler, ContextAssemblyPostprocessor):
         with pytest.raises(ConfigError, match="Pipeline has no setting 'neighbors'"):
             adapter(config=Pipeline(), neighbors="unfiltered")
-
-
-@pytest.mark.parametrize(
-    "system", [*SYSTEMS, Bookend(ContextBudget(retrieved_docs_tokens=9)), AssemblyConfig(window=2)]
-)
-@pytest.mark.parametrize("form", ["dict", "json"])
-def test_a_saved_postprocessor_has_its_system(system: Any, form: str):
-    made = ContextAssemblyPostprocessor(config=system)
-    if form == "json":
-        assert ContextAssemblyPostprocessor.from_json(made.to_json()).config == system
-    else:
-        assert ContextAssemblyPostprocessor.from_dict(made.to_dict()).config == system
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
