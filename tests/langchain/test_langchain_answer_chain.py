@@ -11,7 +11,7 @@ import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
@@ -87,21 +87,6 @@ def test_called_awaited_and_streamed_it_is_the_same_answer() -> None:
 
 
 # A conversation
-
-
-def conversation(llm: Scripted, first: Mapping[str, Any], **given: Any) -> Mapping[str, Any]:
-    history = [HumanMessage(first["input"]), first["message"]]
-    return answer_chain(llm, retriever()).invoke({"input": FOLLOWUP, "chat_history": history, **given})
-
-
-def test_a_follow_up_is_rewritten() -> None:
-    first = answer_chain(Scripted(), retriever()).invoke({"input": QUESTION})
-    llm = Scripted(says=following({"question": REWRITTEN}, "Water [2]."))
-    second = conversation(llm, first)
-    assert second["result"].understanding.rewritten == REWRITTEN
-    assert [json.loads(llm.asked[0][1].content)["conversation"]] == [[{"user": QUESTION, "assistant": ANSWER}]]
-    assert [message.type for message in llm.asked[1]] == ["system", "human", "ai", "human"]
-    assert {one.id for one in second["documents"]} == {"gastro#0", "gastro#1"}
 
 
 def test_all_but_the_engines_own_answer_survives_a_checkpoint() -> None:

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import pytest
 from langchain_chroma import Chroma
-from langchain_classic.retrievers import ContextualCompressionRetriever, EnsembleRetriever, MultiQueryRetriever
+from langchain_classic.retrievers import EnsembleRetriever
 from langchain_community.vectorstores import FAISS
 from langchain_core.caches import InMemoryCache
-from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
+from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
 from tenants import NOT_REWRITTEN, QUESTION, SAID, chunks, leaning, said_of, texts_of
 
@@ -86,15 +86,6 @@ class OwnRetriever(BaseRetriever):
         return papers(self.tenant)
 
 
-class OwnCompressor(BaseDocumentCompressor):
-    """A compressor of a user's own, which knows its tenant."""
-
-    tenant: str
-
-    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
-        return [document for document in documents if document.metadata["tenant"] == self.tenant]
-
-
 def of_lambda(tenant: str) -> Any:
     return RunnableLambda(lambda query: papers(tenant))
 
@@ -123,15 +114,8 @@ WAYS: dict[str, Callable[[str], Given]] = {
             search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.0, "filter": of(tenant)}
         )
     ),
-    "mmr": lambda tenant: Given(STORE.as_retriever(search_type="mmr", search_kwargs={"filter": of(tenant)})),
     "configurable, of the call": lambda tenant: Given(PER_SEARCH, config=searching(tenant)),
     "one of two collections": lambda tenant: Given(ALTERNATIVES, config={"configurable": {"whose": tenant}}),
-    "MultiQueryRetriever": lambda tenant: Given(
-        MultiQueryRetriever(
-            retriever=search(filter=of(tenant)),
-            llm_chain=RunnablePassthrough() | RunnableLambda(lambda given: [given["question"]]),
-        )
-    ),
     "from_vectorstore, of the call": lambda tenant: Given(
         ContextAssemblyRetriever.from_vectorstore(STORE), None, {"filter": of(tenant)}
     ),
@@ -139,7 +123,6 @@ WAYS: dict[str, Callable[[str], Given]] = {
     "ContextRetriever": lambda tenant: Given(of_index(filter=of(tenant))),
     "ContextRetriever, of the call": lambda tenant: Given(of_index(), None, {"filter": of(tenant)}),
     "ContextRetriever.with_filter": lambda tenant: Given(of_index().with_filter(of(tenant))),
-    "MemoryIndex.with_filter": lambda tenant: Given(of_index(INDEX.with_filter(of(tenant)))),
     "a channel": lambda tenant: Given(of_index(channels={"keyword": search(filter=of(tenant))})),
     "a store with a filter": lambda tenant: Given(
         search(filter=of(tenant)), ContextAssembler(store=VectorStoreNeighbors(STORE, filter=of(tenant)))
@@ -150,9 +133,6 @@ WAYS: dict[str, Callable[[str], Given]] = {
     "a retriever of one's own": lambda tenant: Given(OwnRetriever(tenant=tenant)),
     "EnsembleRetriever": lambda tenant: Given(
         EnsembleRetriever(retrievers=[search(filter=of(tenant)), search(filter={**of(tenant), "page": 0})])
-    ),
-    "a compressor of one's own": lambda tenant: Given(
-        ContextualCompressionRetriever(base_compressor=OwnCompressor(tenant=tenant), base_retriever=search())
     ),
     "a supplement by a function": lambda tenant: Given(
         of_index(filter=of("ours"), supplement=lambda query: f"For {tenant}: {SAID[tenant]}")

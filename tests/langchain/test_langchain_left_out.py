@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent_samples import Scripted, asked, assert_labels_count_on, calls, prompt_tokens, search, tool_messages
+from agent_samples import Scripted, asked, assert_labels_count_on, calls, prompt_tokens, run, search, tool_messages
 from ctxassembly import AssemblyConfig, Context, TokenBudget, resolve
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -44,8 +44,8 @@ def shown_ids(context: Context) -> list[str]:
 
 def searching_tool() -> Any:
     """A search that finds nine chunks, of which two have room."""
-    store = vector_store(CORPUS)
-    retriever = store.as_retriever(search_kwargs={"k": 9, "filter": lambda found: found.metadata["source"] == "A.pdf"})
+    options = {"k": 9, "filter": lambda found: found.metadata["source"] == "A.pdf"}
+    retriever = vector_store(CORPUS).as_retriever(search_kwargs=options)
     return context_tool(retriever, "search", "Searches.", assembler=ContextAssembler(config=FIRST))
 
 
@@ -56,7 +56,7 @@ async def test_in_an_agent_it_reads_the_contexts_of_the_state(awaited: bool) -> 
     tools = [searching_tool(), left_out_tool(assembler=assembler(window=0))]
     agent = create_agent(model, tools, checkpointer=InMemorySaver())
     for question in ("What of it?", "And again?"):  # the second turn comes from a checkpoint
-        state = await agent.ainvoke(asked(question), THREAD) if awaited else agent.invoke(asked(question), THREAD)
+        state = await run(agent, asked(question), THREAD, awaited=awaited)
     _, second, third = tool_messages(state["messages"])
     assert second.text.startswith("[1] Source: A.pdf\n")
     assert WORDS[7] in second.text
@@ -66,38 +66,22 @@ async def test_in_an_agent_it_reads_the_contexts_of_the_state(awaited: bool) -> 
 
 
 @pytest.mark.parametrize("awaited", [False, True])
-async def test_it_works_with_the_middleware(awaited: bool) -> None:
-    model = Scripted(calls(WORDS[0]), call(document="B.pdf"), AIMessage("Done [2]."), window=2_000)
-    small = ContextAssembler(config=FIRST, store=memory_store(CORPUS))
-    retriever = vector_store(CORPUS).as_retriever(search_kwargs={"k": 9})
-    agent = create_agent(
-        model,
-        [search(retriever), left_out_tool(assembler=small)],
-        middleware=[ContextMiddleware(small, tools=["search"])],
-        checkpointer=InMemorySaver(),
-    )
-    state = await agent.ainvoke(asked("?"), THREAD) if awaited else agent.invoke(asked("?"), THREAD)
-    first, second = contexts_in(state["messages"], ["search"])
-    assert [message.text for message in tool_messages(model.prompts[-1])] == [first.text, second.text]
-    assert_labels_count_on([first, second])
-    assert not set(shown_ids(first)) & set(shown_ids(second))
-    assert second.query is None  # a place was asked for: the question doesn't choose what of it is read
-    assert second.token_count <= 60
-    assert resolve("Done [2].", state["messages"], tools=["search", "read_left_out"]).unknown == ()
-
-
-def test_in_the_middleware_it_stays_within_what_is_left_of_the_window() -> None:
+async def test_the_middleware_assembles_it_within_what_is_left_of_the_window(awaited: bool) -> None:
+    """A place was asked for: the question doesn't choose what of it is read."""
     window = 1_500
-    model = Scripted(calls(WORDS[0]), call(label="1"), AIMessage("Done."), window=window)
+    model = Scripted(calls(WORDS[0]), call(label="1"), AIMessage("Done."))
     own = ContextAssembler(config=AssemblyConfig(neighbors="unfiltered"), store=memory_store(CORPUS))
-    retriever = vector_store(CORPUS).as_retriever(search_kwargs={"k": 1})
     budget = TokenBudget(window=window, system=0, query=0, conversation=0, generation=500, buffer=100)
-    middleware = ContextMiddleware(own, budget=budget, tools=["search"])
-    tools = [search(retriever), left_out_tool(assembler=own)]
-    create_agent(model, tools, middleware=[middleware]).invoke(asked("What? " * 180))
+    tools = [search(vector_store(CORPUS).as_retriever(search_kwargs={"k": 1})), left_out_tool(assembler=own)]
+    agent = create_agent(model, tools, middleware=[ContextMiddleware(own, budget=budget, tools=["search"])])
+    state = await run(agent, asked("What? " * 180), awaited=awaited)
     assert [prompt_tokens(prompt, tools) <= window - 600 for prompt in model.prompts] == [True] * 3
-    _, around = contexts_in(model.prompts[-1], ["search"])
-    assert around.token_count < 200
+    contexts = contexts_in(state["messages"], ["search"])
+    assert [message.text for message in tool_messages(model.prompts[-1])] == [context.text for context in contexts]
+    assert_labels_count_on(contexts)
+    first, around = contexts
+    assert (around.query, around.token_count < 200) == (None, True)
+    assert not set(shown_ids(first)) & set(shown_ids(around))
     assert len(shown_ids(around)) > 1
 
 
@@ -166,16 +150,16 @@ async def test_a_role_that_changes_inside_a_thread_changes_what_is_read(has_midd
         turns += [call(document="A"), call(label="1"), call(), AIMessage("So.")]
     agent = create_agent(Scripted(*turns), [first, *tools], middleware=middleware, checkpointer=InMemorySaver())
 
-    async def run() -> list[str]:
-        state = await agent.ainvoke(asked("?"), THREAD) if awaited else agent.invoke(asked("?"), THREAD)
+    async def texts() -> list[str]:
+        state = await run(agent, asked("?"), THREAD, awaited=awaited)
         return [message.text for message in tool_messages(state["messages"])]
 
-    await run()
+    await texts()
     role["tenant"] = "theirs"
-    forbidden = (await run())[1:]
+    forbidden = (await texts())[1:]
     assert not any("ours:" in text or "A.pdf" in text for text in forbidden)
     assert forbidden == ["Nothing that was left out matches."] * 3
     role["tenant"] = "ours"
-    allowed = (await run())[4:]
+    allowed = (await texts())[4:]
     assert "ours:" in allowed[0]
     assert "A.pdf" in allowed[0]
