@@ -163,16 +163,6 @@ def test_both_frameworks_send_the_same_prompts_in_each_branch_for_each_tenant(se
     assert str(ann).replace("two hours", "nine hours") == str(bob)
 
 
-@pytest.mark.parametrize("bare", [False, True])
-def test_what_a_conversation_has_of_answers_has_no_texts(bare: bool) -> None:
-    output = langchain_chain([]).invoke({"input": DRINK, "filter": {"tenant": "ann"}})
-    given = [HumanMessage(DRINK), output["message"]]
-    conversation = Conversation.from_dict(output["conversation"]) if bare else Conversation.from_messages(given)
-    assert [one.text for one in conversation.sent] == [""]
-    assert [one.label for one in conversation.citations] == ["1", "2"]
-    assert conversation.next_label == 3
-
-
 def test_a_conversation_that_is_set_up_goes_on_in_the_history() -> None:
     begun = Conversation(next_label=7)
     retriever = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(conversation=begun))

@@ -190,23 +190,50 @@ def answers_of_all_three(
     return [first[-1], outputs[-1]["result"], third]
 
 
-@pytest.mark.parametrize("question", ["xyzzy", "Wo ist der Xyzzy?"])
-def test_both_frameworks_refuse_in_the_language_of_the_question_else_of_the_assembly(question: str) -> None:
-    answers = answers_of_all_three(AnswerConfig(), question, assembly=AssemblyConfig(language="nl"))
-    expected = "Geen relevante inhoud gevonden." if question == "xyzzy" else "Keine relevanten Inhalte gefunden."
-    assert [answer.text for answer in answers] == [expected] * 3
+SHORT = Mode(answer_tokens=100)
+RULES: dict[str, tuple[dict[str, Any], list[tuple[str, str]], dict[str, Any]]] = {
+    "system prompt, query, history, context and answer share one window": (
+        {"extra_rules": ("Be brief. " * 20,), "rewrite": "off", "modes": {"normal": SHORT}},
+        [("Where do I park?", "word " * 30), ("And eat?", "Nothing.")],
+        {"notes": ["history: 2 messages left out, beyond 5 exchanges or 35 tokens"]},
+    ),
+    "an answer is checked for forbidden advice": (
+        {"forbidden": (r"\btwo hours\b",), "refusal": "Ask your doctor."},
+        [],
+        {"answer": "Ask your doctor."},
+    ),
+    "think harder after dissatisfaction, abstention or low quality": (
+        {"modes": {"normal": Mode(limit=1), "escalated": Mode(limit=4)}, "think_harder": "escalated"},
+        [],
+        {
+            "mode": "escalated",
+            "notes": [
+                "think harder: 1 unknown labels, 0 quotes not found; answered once more in mode 'escalated'",
+            ],
+        },
+    ),
+    "older history is summarized": (
+        {"rewrite": "off", "summarize_history": True, "history_exchanges": 1},
+        [("Where do I park?", "Here."), ("And eat?", "Nothing.")],
+        {
+            "answer": 'After 6 messages: "two hours before" [1]. See also [1], and [99].',
+        },
+    ),
+}
 
 
-def test_all_three_hold_the_prompt_to_the_window_alike() -> None:
-    """The published rule: system prompt, query, history, context and answer share one window."""
-    budget = TokenBudget(window=360, system=0, query=0, conversation=0, generation=100, buffer=64)
-    modes = {"normal": Mode(answer_tokens=100)}
-    config = AnswerConfig(extra_rules=("Be brief. " * 20,), rewrite="off", modes=modes)
-    earlier = [("Where do I park?", "word " * 30), ("And eat?", "Nothing.")]
-    answers = answers_of_all_three(config, DRINK, earlier, assembly=AssemblyConfig(max_tokens=budget))
-    expected = compared(answers[0])
-    assert expected["notes"] == ["history: 2 messages left out, beyond 5 exchanges or 35 tokens"]
-    assert [compared(answer) for answer in answers[1:]] == [expected] * 2
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("rule", RULES)
+def test_all_three_follow_the_published_rules_alike(rule: str, streamed: bool) -> None:
+    settings, earlier, wanted = RULES[rule]
+    assembly = OPEN
+    if "window" in rule:
+        budget = TokenBudget(window=360, system=0, query=0, conversation=0, generation=100, buffer=64)
+        assembly = AssemblyConfig(max_tokens=budget)
+    answers = answers_of_all_three(AnswerConfig(**settings), DRINK, earlier, assembly=assembly, streamed=streamed)
+    expected, *others = (compared(answer) for answer in answers)
+    assert {name: expected[name] for name in wanted} == wanted
+    assert others == [expected] * 2
 
 
 def test_a_chat_model_that_says_its_window_is_held_to_it_in_both_frameworks() -> None:
@@ -225,44 +252,6 @@ def test_a_chat_model_that_says_its_window_is_held_to_it_in_both_frameworks() ->
     assert first.notes[0].startswith("history: 2 messages left out, beyond 5 exchanges or ")
     assert first.context.text == second.context.text
     assert first.context.trace.max_tokens == second.context.trace.max_tokens < 200
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_all_three_refuse_a_forbidden_answer(streamed: bool) -> None:
-    """The published rule: an answer is checked for forbidden advice."""
-    config = AnswerConfig(forbidden=(r"\btwo hours\b",), refusal="Ask your doctor.")
-    answers = answers_of_all_three(config, DRINK, streamed=streamed)
-    assert [answer.text for answer in answers] == ["Ask your doctor."] * 3
-    assert [compared(answer) for answer in answers[1:]] == [compared(answers[0])] * 2
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_all_three_think_harder_after_a_weak_answer(streamed: bool) -> None:
-    """The published rule: think harder after dissatisfaction, abstention or low quality."""
-    modes = {"normal": Mode(limit=1), "escalated": Mode(limit=4)}
-    config = AnswerConfig(modes=modes, think_harder="escalated")
-    answers = answers_of_all_three(config, DRINK, streamed=streamed)
-    expected = compared(answers[0])
-    assert expected["mode"] == "escalated"
-    assert expected["notes"] == [
-        "think harder: 1 unknown labels, 0 quotes not found; answered once more in mode 'escalated'"
-    ]
-    assert [compared(answer) for answer in answers[1:]] == [expected] * 2
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_all_three_summarize_what_is_left_out_of_the_conversation(streamed: bool) -> None:
-    """The published rule: older history is summarized."""
-    config = AnswerConfig(rewrite="off", summarize_history=True, history_exchanges=1)
-    earlier = [("Where do I park?", "Here."), ("And eat?", "Nothing.")]
-    answers = answers_of_all_three(config, DRINK, earlier, streamed=streamed)
-    expected = compared(answers[0])
-    assert ("summarize", "1 exchange in 7 tokens") in expected["steps"]
-    assert expected["notes"] == [
-        "history: 2 messages summarized, beyond 1 exchanges or 8,000 tokens; 2 of them, 7 tokens, from this question on"
-    ]
-    assert expected["answer"].startswith("After 6 messages")
-    assert [compared(answer) for answer in answers[1:]] == [expected] * 2
 
 
 @pytest.mark.parametrize("assembly", [presets.VOICE, AssemblyConfig()], ids=["voice", "default"])

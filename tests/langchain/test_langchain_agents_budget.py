@@ -58,13 +58,9 @@ def test_an_unknown_window_is_warned_of_and_max_tokens_holds() -> None:
     assert all(100 < each.token_count <= 150 for each in contexts_in(state["messages"], ["search"]))
 
 
-@pytest.mark.parametrize("limit", ["config", "cap"])
-def test_a_context_has_a_limit_of_its_own(limit: str) -> None:
-    model = Scripted(calls("topic0"), AIMessage("Done."))
-    config = AssemblyConfig(max_tokens=200 if limit == "config" else 8_000)
-    budget = window(20_000, context_cap=200 if limit == "cap" else None)
-    middleware = ContextMiddleware(ContextAssembler(config=config), budget=budget, tools=["search"])
-    state = agent(model, TOOL, middleware=middleware).invoke(asked("What is what?"))
+def test_a_context_has_a_limit_of_its_own() -> None:
+    middleware = ContextMiddleware(budget=window(20_000, context_cap=200), tools=["search"])
+    state = agent(Scripted(calls("topic0"), AIMessage("Done.")), TOOL, middleware=middleware).invoke(asked("?"))
     assert 100 < contexts_in(state["messages"], ["search"])[0].token_count <= 200
 
 
@@ -108,20 +104,14 @@ def test_a_window_without_room_for_any_context_is_an_error() -> None:
 TURNS = 20
 
 
-def conversation(middleware: Any, *tools: Any, question: str = "What is {}?", also: str = "") -> tuple[Scripted, Any]:
-    """Twenty turns, each with a search and, if named, another tool."""
-    said: list[AIMessage] = []
+def conversation(middleware: Any, question: str = "What is {}?") -> tuple[Scripted, Any]:
+    """Twenty turns, each with a search."""
+    turns = [(calls(f"topic{number % 8}"), AIMessage(f"Yes {number} [{number + 1}].")) for number in range(TURNS)]
+    model = Scripted(*[one for turn in turns for one in turn])
+    graph: Any = create_agent(model, [TOOL], middleware=middleware, checkpointer=InMemorySaver())
     for number in range(TURNS):
-        turn = calls(f"topic{number % 8}")
-        if also:
-            turn.tool_calls.extend(calls("x", name=also).tool_calls)
-        said += [turn, AIMessage(f"Yes {number} [{number + 1}].")]
-    model = Scripted(*said)
-    graph: Any = create_agent(model, [TOOL, *tools], middleware=middleware, checkpointer=InMemorySaver())
-    thread: Any = {"configurable": {"thread_id": "1"}}
-    state: Any = {}
-    for number in range(TURNS):
-        state = graph.invoke({"messages": [("user", question.format(f"topic{number % 8}"))]}, thread)
+        said = {"messages": [("user", question.format(f"topic{number % 8}"))]}
+        state = graph.invoke(said, {"configurable": {"thread_id": "1"}})
     return model, state
 
 

@@ -165,16 +165,6 @@ def test_contexts_may_be_written_over(silently: str) -> None:
 # What a node searches with
 
 
-def test_our_own_retrievers_search_with_their_own_settings() -> None:
-    chunks = [Chunk(f"gastro#{at}", "gastro", f"Rule {at} tells of water{at}.", at) for at in range(5)]
-    ours = ContextRetriever(MemoryIndex(chunks), config=RetrievalConfig(strategy="keyword", limit=1))
-    around = ContextAssemblyRetriever(retriever=RETRIEVER, supplement="Appointment: Friday.")
-    for source, expected in ((ours, "Rule 2 tells of water2."), (around, "Appointment: Friday.")):
-        state = context_node(source).invoke({"query": "water2"})
-        assert expected in Context.from_dict(state["context"]).text
-    assert len(Context.from_dict(context_node(ours).invoke({"query": "water2"})["context"]).passages[0].chunk_ids) == 3
-
-
 @dataclass
 class Typed:
     query: str

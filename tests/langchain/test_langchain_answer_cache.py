@@ -69,19 +69,6 @@ def test_an_ensemble_for_each_tenant_shares_answers_by_the_tenant_in_the_config(
     assert asked == [1, 1, 0]
 
 
-def test_a_scope_is_told_the_filter_and_the_config_of_the_call() -> None:
-    calls: list[ScopeCall] = []
-    retriever = ContextRetriever(index(), config=KEYWORD, filter={"tenant": "ours"})
-    chain = answer_chain(Scripted(), retriever, cache=InMemoryCache(), cache_scope=calls.append)
-    chain.invoke(
-        {"input": QUESTION, "mode": "full", "filter": {"acl": "all"}},
-        {"tags": ["night"], "configurable": {"user": "eva"}},
-    )
-    (call,) = calls
-    assert (call.question, call.filter, call.mode, call.history) == (QUESTION, {"acl": "all"}, "full", ())
-    assert (call.config["tags"], call.config["configurable"]) == (["night"], {"user": "eva"})
-
-
 def over(assembler: ContextAssembler | None = None, **search: Any) -> Any:
     return ContextAssemblyRetriever(
         retriever=store().as_retriever(search_kwargs=search), assembler=assembler or ContextAssembler()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,10 +12,6 @@ from langchain_core.language_models import FakeListLLM
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tracers.context import collect_runs
 from langchain_core.tracers.schemas import Run
-from openinference.instrumentation.langchain import LangChainInstrumentor
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from chain_samples import QUESTION, Scripted, following, leaflets, retriever
 from ctxassembly import AssemblyConfig, MemoryIndex, RetrievalConfig, StoreError
@@ -221,28 +216,3 @@ async def test_searches_at_the_same_time_keep_their_steps_apart(awaited: bool) -
 
 
 # Where they are looked at
-
-
-@pytest.fixture
-def exported() -> Iterator[InMemorySpanExporter]:
-    exporter, provider, instrumentor = InMemorySpanExporter(), TracerProvider(), LangChainInstrumentor()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    instrumentor.instrument(tracer_provider=provider)
-    yield exporter
-    instrumentor.uninstrument()
-
-
-@both_ways
-async def test_opentelemetry_gets_a_span_for_each_stage_with_its_counts(
-    exported: InMemorySpanExporter, awaited: bool
-) -> None:
-    chain = answer_chain(Scripted(), retriever())
-    await chain.ainvoke({"input": QUESTION}) if awaited else chain.invoke({"input": QUESTION})
-    spans = {span.name: span for span in exported.get_finished_spans()}
-    assert set(STEPS + STAGES) <= set(spans)
-    ids = {name: span.context.span_id for name, span in spans.items()}
-    assert {spans[name].parent.span_id for name in STAGES} == {ids["assemble"]}
-    expand = spans["ctxassembly.expand"]
-    assert json.loads(expand.attributes["output.value"]) == {"chunks": 2, "queries": 1}
-    assert expand.start_time < expand.end_time
-    assert expand.status.is_ok
