@@ -12,7 +12,17 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent_samples import Scripted, asked, assert_labels_count_on, calls, prompt_tokens, run, search, tool_messages
+from agent_samples import (
+    Scripted,
+    asked,
+    assert_labels_count_on,
+    calls,
+    pages,
+    prompt_tokens,
+    run,
+    search,
+    tool_messages,
+)
 from ctxassembly import AssemblyConfig, Context, TokenBudget, resolve
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -83,6 +93,22 @@ async def test_the_middleware_assembles_it_within_what_is_left_of_the_window(awa
     assert (around.query, around.token_count < 200) == (None, True)
     assert not set(shown_ids(first)) & set(shown_ids(around))
     assert len(shown_ids(around)) > 1
+
+
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
+def test_a_context_that_had_to_make_room_counts_as_left_out() -> None:
+    corpus = [*pages("one.pdf", 3, 9), *pages("two.pdf", 3, 9)]
+    own = ContextAssembler(config=AssemblyConfig(neighbors="unfiltered", fill=True), store=memory_store(corpus))
+    tool = search(RunnableLambda(lambda query: corpus[:3] if query == "one" else corpus[3:]))
+    budget = TokenBudget(window=1_000, system=0, query=0, conversation=0, generation=50, buffer=0)
+    turns = [calls("one"), AIMessage("So [1]."), calls("two"), call(words="one1x5"), AIMessage("So [2].")]
+    middleware = [ContextMiddleware(own, budget=budget, tools=["search"])]
+    tools = [tool, left_out_tool(assembler=own)]
+    agent = create_agent(Scripted(*turns), tools, middleware=middleware, checkpointer=InMemorySaver())
+    for question in ("What of one?", "And two?"):
+        messages = tool_messages(agent.invoke(asked(question), THREAD)["messages"])
+    assert messages[0].text.startswith("Sources that were shown earlier")
+    assert "Rule one1x5 asks" in messages[2].text
 
 
 # Two tenants
