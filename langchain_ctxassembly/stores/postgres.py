@@ -34,6 +34,7 @@ from ctxassembly.stores.postgres.lookup import (
     PostgresStore,
     cached_table,
     json_text,
+    keep_requested,
     keep_storable,
     langchain_chunk_table,
     langchain_table,
@@ -62,7 +63,8 @@ class PGVectorNeighbors(PostgresStore):
     It also stores the titles by which documents that a hit mentions are found. The vector store itself translates the
     filter. References that Postgres can't store (NUL) find nothing.
 
-    If chunks have no index, the chunks next to an offset are found by `keys.start`, page by page or section by section.
+    If chunks have no index, all chunks of the document are read, and those next to an offset are kept by `keys.start`,
+    page by page or section by section.
     """
 
     finds_offsets = finds_titles = True
@@ -93,10 +95,10 @@ class PGVectorNeighbors(PostgresStore):
             return []
         loop = _sync_loop(self.vectorstore, "the async methods")
         if loop is None:
-            return self._to_chunks(self._sync_rows(refs))
+            return self._to_chunks(self._sync_rows(refs), refs)
         # Its connections belong to its event loop, and work on no other.
         rows = await_rows(self._table_rows(refs), self.timeout_seconds)
-        return self._to_chunks(asyncio.run_coroutine_threadsafe(rows, loop).result())
+        return self._to_chunks(asyncio.run_coroutine_threadsafe(rows, loop).result(), refs)
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`. A `PGVector` set up for sync use is asked in a thread."""
@@ -104,15 +106,15 @@ class PGVectorNeighbors(PostgresStore):
         if not refs:
             return []
         if isinstance(self.vectorstore, PGVector) and not self.vectorstore.async_mode:
-            return self._to_chunks(await asyncio.to_thread(self._sync_rows, refs))
+            return self._to_chunks(await asyncio.to_thread(self._sync_rows, refs), refs)
         asked = self._collection_rows(refs) if isinstance(self.vectorstore, PGVector) else self._table_rows(refs)
         rows, loop = await_rows(asked, self.timeout_seconds), _loop_of(self.vectorstore)
-        return self._to_chunks(
-            await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(rows, loop)) if loop else rows)
-        )
+        found = await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(rows, loop)) if loop else rows)
+        return self._to_chunks(found, refs)
 
-    def _to_chunks(self, rows: Rows) -> list[Chunk]:
-        return [langchain_chunk(id_, text, metadata or {}, self.keys) for id_, text, metadata in rows]
+    def _to_chunks(self, rows: Rows, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        chunks = [langchain_chunk(id_, text, metadata or {}, self.keys) for id_, text, metadata in rows]
+        return keep_requested(chunks, refs)
 
     async def _table_rows(self, refs: Sequence[ChunkRef]) -> Rows:
         """Return the rows of a PGVectorStore's table. What its filter means is for the vector store to say."""
@@ -170,8 +172,6 @@ class PGVectorNeighbors(PostgresStore):
             rows=rows.where(vectorstore._create_filter_clause(self.filter)) if self.filter else rows,
             fallback_columns=(first_text(self.keys.lookup_keys), first_text(self.keys.index)),
             title=json_text(chunks.cmetadata, TITLE),
-            text_of=partial(json_text, chunks.cmetadata),
-            start=first_text(self.keys.start),
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from random import Random
 from typing import Any
 
 import pytest
@@ -65,48 +64,6 @@ def recorded_in_python(chunks: Iterable[Chunk]) -> dict[tuple[str, int | None], 
     return {(each.document_id, each.index): each.metadata.get("overlap_chars") for each in number_chunks([*chunks])}
 
 
-def random_text(random: Random, alphabet: str, most: int) -> str:
-    return "".join(random.choices(alphabet, k=random.randrange(most + 1)))
-
-
-def random_pair(random: Random, document_id: str) -> list[Chunk]:
-    """Two chunks one after the other, which share their texts and their particulars in every way."""
-    alphabet = random.choice(ALPHABETS)
-    most = random.choice((8, 30, 90))
-    first = random_text(random, alphabet, most) * random.choice((1, 1, 3)) or "x"
-    shared = first[-random.randrange(1, len(first) + 1) :] if random.random() < 0.7 else ""
-    part = first[random.randrange(len(first)) :][: random.choice((25, 45, 300))]
-    second = random.choice((shared + random_text(random, alphabet, most), part, part + first[-15:])) or "y"
-    starts = random.choice(
-        ((None, None), (None, None), (0, None), (5, 5 + len(first) - len(shared)), (5, 3), (0, random.randrange(40)))
-    )
-    first_index = random.randrange(3)
-    names = random.sample(PARTICULARS, random.randrange(3))
-    likes = [(name, random.choice(values), random.choice(values)) for name, values in names]
-    return [
-        Chunk("", document_id, first, first_index, starts[0], metadata={name: one for name, one, _ in likes}),
-        Chunk(
-            "",
-            document_id,
-            second,
-            first_index + random.choice((1, 1, 1, 1, 2)),
-            starts[1],
-            metadata={name: two if random.random() < 0.3 else one for name, one, two in likes},
-        ),
-    ]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_short_overlaps_are_recorded_as_by_number_chunks(database_url: str, seed: int) -> None:
-    random = Random(seed)
-    chunks = [chunk for at in range(3_000) for chunk in random_pair(random, f"{at}.txt")]
-    expected = recorded_in_python(chunks)
-    found = recorded_in_postgres(database_url, chunks)
-    texts = {(chunk.document_id, chunk.index): chunk for chunk in chunks}
-    assert [(texts[key], value, found[key]) for key, value in expected.items() if found[key] != value] == []
-    assert sum(value is not None for value in expected.values()) > 300
-
-
 ENGLISH = " ".join(f"In year {year} the weavers of the valley paid {year * 7} bales of wool." for year in range(40))
 CHINESE = "".join(f"第{year}年山谷里的织工付了{year * 7}捆羊毛，其余的钱用来买面包和盐。" for year in range(40))
 
@@ -119,20 +76,6 @@ def test_what_a_splitter_makes_is_recorded_alike(database_url: str, text: str, o
     expected = recorded_in_python(chunks)
     assert recorded_in_postgres(database_url, chunks) == expected
     assert any(expected.values()) is (0 < overlap < 40)
-
-
-def test_pairs_of_two_sections_say_nothing_of_the_splitter(database_url: str) -> None:
-    texts = ["They came in", "in wool.", *(f"Page {at} of the weavers." for at in range(60))]
-    chunks = [Chunk("", "a.txt", text, at, metadata={"page": max(at, 1)}) for at, text in enumerate(texts)]
-    expected = recorded_in_python(chunks)
-    assert recorded_in_postgres(database_url, chunks) == expected
-    assert [*expected.values()][:3] == [None, 2, None]
-
-
-def test_one_likeness_among_many_chunks_is_an_accident(database_url: str) -> None:
-    texts = ["They came in", "in wool.", *(f"Sentence {at} of the weavers." for at in range(60))]
-    chunks = [Chunk("", "a.txt", text, at) for at, text in enumerate(texts)]
-    assert not any(recorded_in_postgres(database_url, chunks).values())
 
 
 def test_metadata_that_are_null_become_an_object(database_url: str) -> None:
