@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import text
@@ -39,7 +39,6 @@ from ctxassembly.stores.postgres.connection import (
     translate_errors,
     translate_timeouts,
 )
-from ctxassembly.stores.postgres.schema import Step
 from ctxassembly.stores.postgres.table import (
     TSV,
     IndexedTable,
@@ -85,6 +84,18 @@ FROM pg_stat_activity a WHERE a.datname = current_database() AND a.pid <> pg_bac
   AND a.application_name <> 'ctxassembly at work' AND a.xact_start < now() - make_interval(secs => %s)
 ORDER BY a.xact_start LIMIT 3
 """
+
+
+class Step(NamedTuple):
+    """A statement, and its effect on other users of the table."""
+
+    sql: str
+    note: str = ""
+    """Empty if there is no effect."""
+    name: str = ""
+    """The name of the index that it makes, if any."""
+    is_alone: bool = False
+    """True if PostgreSQL takes it only outside a transaction."""
 
 
 class MaintenanceConnection:

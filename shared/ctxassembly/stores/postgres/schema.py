@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -28,6 +28,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.postgres.lookup import CHUNK_COLUMNS, langchain_table
+from ctxassembly.stores.postgres.maintenance import MaintenanceConnection, Step
 from ctxassembly.stores.postgres.table import (
     CONTEXT,
     EXTRAS,
@@ -50,9 +51,6 @@ from ctxassembly.stores.postgres.table import (
 from ctxassembly.stores.simple_words import FieldKeys, key_tuple
 from ctxassembly.text.words import UNSPACED, WIDE_LETTERS, WIDE_MARKS
 
-if TYPE_CHECKING:
-    from ctxassembly.stores.postgres.maintenance import MaintenanceConnection
-
 # ruff: noqa: SLF001  what is private here has no public name: the store inside a PGVectorStore, LlamaIndex's table
 
 ANALYZE_DIVISOR = 10
@@ -64,18 +62,6 @@ _SHORT_LIST = "WITH (gin_pending_list_limit = 256)"
 _BEGIN, _END = "\uff08", "\uff09"
 """Marks around a run: two of `WIDE_MARKS`, so that the text has none when they are written."""
 _LANGUAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
-
-
-class Step(NamedTuple):
-    """A statement, and its effect on other users of the table."""
-
-    sql: str
-    note: str = ""
-    """Empty if there is no effect."""
-    name: str = ""
-    """The name of the index that it makes, if any."""
-    is_alone: bool = False
-    """True if PostgreSQL takes it only outside a transaction."""
 
 
 @dataclass(frozen=True)

@@ -115,15 +115,14 @@ class QdrantIndex:
     def attach(cls, vectorstore: Any, *, dry_run: Literal[False] = False, **settings: Any) -> QdrantIndex: ...
 
     @classmethod
-    def attach(  # type: ignore[misc]  # settings are its other keywords
+    def attach(
         cls,
         vectorstore: Any,
         *,
         dry_run: bool = False,
-        title: str | None = "title",
-        questions: str | tuple[str, ...] | None = QUESTION_KEYS,
         keys: MetadataKeys | None = None,
         progress: bool = True,
+        **fields: Any,
     ) -> QdrantIndex | list[str]:
         """Return an index over the collection of a LangChain or LlamaIndex QdrantVectorStore, adding what it lacks.
 
@@ -135,17 +134,15 @@ class QdrantIndex:
         Args:
             vectorstore: of langchain-qdrant or llama-index-vector-stores-qdrant, whose client the index uses.
             dry_run: give back what would be added, as lines, and change nothing.
-            title: the metadata key of a title that is searched with the text; None for none.
-            questions: the metadata key of questions that the chunk answers, or several, of which the first that it has
-                counts; all keys may be dotted paths.
             keys: under which the metadata have document id, index and offset.
             progress: show a bar, if tqdm is installed.
+            fields: `title` and `questions`, as with `create`.
 
         Raises:
             InputError: another kind of vector store.
             ConfigError: the embeddings aren't compared by cosine, or the words were made from other fields.
         """
-        layout, client = _locate(vectorstore, (title, questions))
+        layout, client = _locate(vectorstore, **fields)
         index = cls(client, replace(layout, keys=keys or MetadataKeys()))
         steps = index._writer.prepare(dry_run=dry_run)
         if dry_run:
@@ -311,13 +308,16 @@ class QdrantIndex:
         return Writer(self.client, self.layout)
 
 
-def _locate(vectorstore: Any, fields: tuple[FieldKeys, ...]) -> tuple[Layout, Any]:
+def _locate(
+    vectorstore: Any, *, title: FieldKeys = "title", questions: FieldKeys = QUESTION_KEYS
+) -> tuple[Layout, Any]:
     """Return the layout of a framework's collection, and its client.
 
     Raises:
         InputError: another kind of vector store.
         ConfigError: its embeddings aren't compared by cosine.
     """
+    fields = (title, questions)
     client, collection = getattr(vectorstore, "client", None), getattr(vectorstore, "collection_name", None)
     if client is None or collection is None:
         kind = "a QdrantVectorStore of LangChain or LlamaIndex with a sync client"
