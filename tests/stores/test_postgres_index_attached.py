@@ -156,17 +156,6 @@ def test_an_index_of_pgvectorscale_is_taken(engine: PGEngine, database_url: str,
     assert found.has_vector_index is expected
 
 
-@pytest.mark.parametrize("kind", ["vector", "vector(5000)"])
-def test_vectors_that_no_index_takes_are_compared_one_by_one(engine: PGEngine, database_url: str, kind: str):
-    store = langchain_store(engine)
-    execute(database_url, "ALTER TABLE documents ALTER embedding DROP NOT NULL")
-    execute(database_url, f"ALTER TABLE documents ALTER embedding TYPE {kind} USING NULL")
-    index = PostgresIndex.attach(store)
-    assert index.check().missing_indexes == ()
-    assert PostgresIndex.attach(store, dry_run=True).steps == ()
-    assert searched(index, "wheelchair") == ["lab#3"]
-
-
 @pytest.mark.parametrize(
     "instead",
     [

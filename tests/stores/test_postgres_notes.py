@@ -14,7 +14,6 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_postgres import Column, PGEngine, PGVectorStore
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.vector_stores.postgres import PGVectorStore as LlamaIndexPGVectorStore
 from sqlalchemy import NullPool, make_url
@@ -26,13 +25,9 @@ from ctxassembly.enrichment import (
     EnrichmentConfig,
     enrich,
     estimate_enrichment,
-    question_channel,
-    question_chunks,
 )
 from ctxassembly.stores.postgres import PostgresIndex
 from enrichment_samples import TEXTS, Scripted, chunks, given, notes_on
-from langchain_ctxassembly import ContextRetriever
-from llamaindex_ctxassembly import ContextRetriever as LlamaIndexContextRetriever
 from postgres_samples import embed, embed_query, execute
 
 KEYWORD = RetrievalConfig(strategy="keyword")
@@ -45,17 +40,6 @@ class Hashed(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return embed(texts)
-
-
-class HashedNodes(BaseEmbedding):
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return embed_query(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return embed_query(query)
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return embed_query(text)
 
 
 @pytest.fixture
@@ -174,27 +158,6 @@ def test_a_chunk_is_found_by_the_vector_of_its_context(opened: Opened):
     assert similarity > before[1]
 
 
-def test_questions_are_vectors_of_their_own_in_a_table_of_their_own(opened: Opened, database_url: str):
-    """Published: questions embedded as vectors of their own are a channel in the fusion, in any kind of table."""
-    index = opened().with_enrichment()
-    enrich(index, Scripted(), progress=False)
-    questions = PostgresIndex.create(database_url, table="asked", dimensions=16)
-    questions.add(question_chunks(index), embed=embed, progress=False)
-    assert questions.add(question_chunks(index), embed=embed, progress=False).added == 0
-    channels = {"questions": question_channel(questions, index, embed_query)}
-    asked = "Wann wird visitfrage1 geprüft?"
-    found = retrieve(asked, index=index, embed=embed_query, channels=channels).chunks
-    assert (found[0].chunk.text, found[0].ranks["questions"]) == (TEXTS["visit"][0], 0)
-    assert not any(hidden in str(one.chunk.metadata) for one in found for hidden in HIDDEN)
-    narrow = {"source": "lab.pdf"}
-    found = retrieve(asked, index=index, embed=embed_query, channels=channels, filter=narrow).chunks
-    assert {one.chunk.text for one in found if "questions" in one.channels} == {*TEXTS["lab"]}
-    by_langchain = ContextRetriever(index, Hashed(), channels=channels, k=1).invoke(asked)
-    by_llamaindex = LlamaIndexContextRetriever(index, HashedNodes(), channels=channels, similarity_top_k=1)
-    assert TEXTS["visit"][0] in by_langchain[0].page_content
-    assert by_langchain[0].page_content == by_llamaindex.retrieve(asked)[0].text
-
-
 def test_a_summary_stands_once_and_what_chunks_are_found_by_nowhere(opened: Opened):
     index = opened().with_enrichment()
     enrich(index, Scripted(), embed=Hashed(), progress=False)
@@ -283,17 +246,6 @@ def test_a_run_that_was_killed_goes_on_where_it_was(own: PostgresIndex, database
     assert texts(own, "labfrage1")[:1] == [TEXTS["lab"][0]]
 
 
-def test_a_document_is_renewed_when_its_text_has_changed(own: PostgresIndex):
-    model = Scripted()
-    enrich(own, model, embed=embed, progress=False)
-    changed = [*chunks({"lab": (TEXTS["lab"][0], "The result comes by mail.")}), *chunks()[2:]]
-    own.add(changed, embed=embed, progress=False)
-    assert texts(own, "labkontext2") != ["The result comes by mail."]  # the chunk that was replaced has no notes
-    assert enrich(own, model, embed=embed, progress=False).documents == 1
-    assert model.titles == ["diet", "lab", "lab", "visit"]
-    assert texts(own, "labkontext2")[:1] == ["The result comes by mail."]
-
-
 def test_a_document_that_changes_while_the_model_writes_is_left_alone(own: PostgresIndex, database_url: str):
     def answer(request: AskModel) -> Any:
         if given(request)["title"] == "lab.pdf":
@@ -305,18 +257,6 @@ def test_a_document_that_changes_while_the_model_writes_is_left_alone(own: Postg
     columns = dict(stored(database_url, "id, ctxassembly_notes_mark"))
     assert (columns["lab#0"], columns["lab#1"]) == (None, None)
     assert enrich(own, Scripted(), embed=embed, progress=False).documents == 1
-
-
-@pytest.mark.parametrize(
-    "vectors",
-    [lambda texts: [[1.0]] * len(texts), lambda texts: [[float("nan")] * 16] * len(texts)],
-    ids=["too short", "not finite"],
-)
-def test_vectors_that_the_table_does_not_take_leave_it_as_it_was(own: PostgresIndex, database_url: str, vectors: Any):
-    before = stored(database_url, "id, embedding::text, ctxassembly_notes_mark")
-    result = enrich(own, Scripted(), embed=vectors, progress=False)
-    assert (result.documents, len(result.failed)) == (0, 3)
-    assert stored(database_url, "id, embedding::text, ctxassembly_notes_mark") == before
 
 
 def test_only_the_documents_under_a_filter_are_asked_for(opened: Opened):

@@ -257,34 +257,6 @@ def test_attached_documents_are_found_by_titles_and_their_pages_by_offset():
     assert [chunk.text for chunk in index.fetch([ChunkRef("lab", named_in="Iron deficiency")])] == ["Weak."]
 
 
-def test_counts_that_two_loaders_at_once_have_lost_are_right_after_a_refresh():
-    """Both read a count, and then both write theirs, since Qdrant adds nothing to a number by itself."""
-    index = make_index(CHUNKS[:1])
-    at_once = [Chunk("other#0", "other", "Ferritin, zinc.", 0)]
-
-    class Interrupted(Watched):
-        """A client whose chunks are written, and counted by it after another loader has counted its own."""
-
-        def __getattr__(self, name: str) -> Any:
-            found = super().__getattr__(name)
-
-            def read_before_the_other_writes(collection: str, *values: Any, **named: Any) -> Any:
-                answer = found(collection, *values, **named)
-                if collection.endswith("_lexemes") and any("word" in one.payload for one in answer) and at_once:
-                    index.add([at_once.pop()], embed=EMBEDDINGS, progress=False)
-                return answer
-
-            return read_before_the_other_writes if name == "retrieve" else found
-
-    interrupted = replace(index, client=Interrupted(index.client))
-    interrupted.add([Chunk("iron#0", "iron", "Ferritin, iron.", 0)], embed=EMBEDDINGS, progress=False)
-    assert index.find_terms(FindTerms("ferritin", 8, 0)).terms[0].chunk_count == 2
-    assert index.check().chunks == 3
-    index.refresh()
-    assert index.find_terms(FindTerms("ferritin", 8, 0)).terms[0].chunk_count == 3
-    assert len(retrieve("ferritin", WORDS, index=index).hits) == 3
-
-
 def test_notes_on_attached_chunks_are_found_and_shown_until_the_vector_store_overwrites_them():
     store = langchain_store()
     index = QdrantIndex.attach(store, progress=False)
