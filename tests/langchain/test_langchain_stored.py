@@ -118,7 +118,7 @@ def test_chunks_that_do_not_show_their_order_are_reported_and_left_alone(stored:
     assert (report.documents, report.unordered, report.nameless) == (1, ("a.pdf", "twice.pdf"), 1)
     assert "2 documents could not be ordered" in str(report)
     assert "1 chunk names neither a document nor a source" in str(report)
-    assert ("trust_insertion_order=True" in str(report)) == (kind != "qdrant")
+    assert "trust_insertion_order=True" in str(report)
     assert places(store, "a.pdf") == {}
     if kind == "qdrant":
         with pytest.raises(ConfigError, match="trust_insertion_order must be False for Qdrant"):
