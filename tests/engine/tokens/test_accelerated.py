@@ -90,17 +90,11 @@ def no_such_encoding(text: str, name: str) -> int:
     ("module", "reason"),
     [
         (Toktok(lambda text, name: count(text, name) + 1), r"toktok-rs counts '' differently from tiktoken"),
-        (Toktok(lambda text, name: count(text.lower(), name)), r'toktok-rs counts "The quick .* differently'),
-        (
-            Toktok(lambda text, name: count(text.replace("\u1e00", "$"), name)),
-            "toktok-rs counts \"\u1e00's .* differently",
-        ),
         (
             Toktok(lambda text, name: len(encoding(name).encode(text, allowed_special="all"))),
             "toktok-rs counts 'def area",
         ),
         (Toktok(no_such_encoding), r"toktok-rs fails \(KeyError\(\"unknown encoding 'cl100k_base'\"\)\)"),
-        (SimpleNamespace(batch_count=len), r"toktok-rs fails \(AttributeError\(.*has no att"),
     ],
 )
 def test_one_that_is_wrong_is_not_used_and_named_once(install: Callable[[Any], Any], module: Any, reason: str):

@@ -6,24 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import count, encoding, some_of_every_kind
-from ctxassembly.tokens.counter import ADDITIVE_ENCODINGS, MAX_BOUND_CHARS, MAX_TOKEN_CHARS, lower_bound
-
-
-@pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
-def test_words_and_the_longest_token_bound_counts_from_below(name: str):
-    assert max(len(token) for token in encoding(name).token_byte_values()) <= MAX_TOKEN_CHARS
-    for text in (
-        " " * 1_000,
-        "a" * 1_000,
-        "word " * 300,
-        "-" * 5_000,
-        "日本" * 200,
-        "don't, he's",
-        "!\n/!\r/!",
-        "a\x1fb",
-    ):
-        assert 0 <= lower_bound(text) <= count(text, name)
+from builders import count, some_of_every_kind
+from ctxassembly.tokens.counter import ADDITIVE_ENCODINGS, MAX_BOUND_CHARS, lower_bound
 
 
 @pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)

@@ -70,9 +70,7 @@ def test_the_prompt_is_in_the_language_and_cites_as_the_format_does(code: str, f
     ("code", "query", "rest"),
     [
         ("en", "What is explained about ferritin?", "explained ferritin"),
-        ("en", "Explain how the war of 1870 began", "war 1870 began"),
         ("nl", "Waarom moet ik over de vergoeding nadenken?", "vergoeding nadenken"),
-        ("nl", "Vat de regels voor apotheken samen", "regels apotheken"),
         ("de", "WARUM WAR DIE SCHULE GESCHLOSSEN?", "schule geschlossen"),
         ("de", "Erkla\u0308ren Sie, fu\u0308r wen die Rente gilt", "rente gilt"),
         ("fr", "Expliquez comment on obtient l'indemnité d'été", "obtient indemnité été"),
@@ -105,7 +103,6 @@ def test_lists_are_written_as_words_of_a_query_are(code: str):
         ("es", "¿Dónde está el hospital de la Cruz?"),
         (None, "opening hours"),
         (None, "Dr. van der Berg phone number"),
-        (None, "who sells in die hard trilogy"),
         (None, "В каком году открыт музей?"),
         (None, ""),
     ],

@@ -26,12 +26,10 @@ def system_prompt(style: str = "grounded", *, supplement: bool = False, **option
         ("grounded", "If the context does not suffice, say so", "general knowledge"),
         ("grounded", "after each specific claim, as in [1] or [1][3].", "supplement"),
         ("grounded", "Be concise.", "Do not infer"),
-        ("strict", "Use only what the context says.", "general knowledge"),
         ("strict", "Do not infer", "what is missing"),
         ("strict", EXACTLY, "supplement"),
         ("soft", "Rely on the context first.", "Use only"),
         ("soft", "general knowledge to clarify", EXACTLY),
-        ("soft", "after each specific claim, as in [1]", "supplement"),
     ],
 )
 def test_what_the_model_is_told_and_what_not(style: str, says: str, never: str):

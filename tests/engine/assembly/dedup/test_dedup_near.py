@@ -90,18 +90,6 @@ def test_adjacent_chunks_do_not_collapse_for_their_overlap(offsets: bool, share:
     assert context.passages[0].text.split()[-1] == second.text.split()[-1]
 
 
-def test_chunks_two_places_apart_do_not_collapse_if_their_offsets_prove_the_overlap():
-    chunks = split("A", lettered(300), size=1_000, overlap=980)
-    assert standing(near(chunks[0], chunks[2])) == ["A0", "A2"]
-    moved = [replace(chunk, start=0) for chunk in chunks]
-    assert standing(near(moved[0], moved[2])) == ["A0"]
-
-
-def test_repeated_text_further_on_in_a_document_collapses():
-    boilerplate = [replace(ONE, index=2), replace(EDITED, document_id="A", index=7)]
-    assert standing(near(*boilerplate)) == ["one"]
-
-
 def test_neighbors_are_compared_too_below_the_hits():
     """A neighbor that is near to a hit goes, even to a hit of a lower rank; of two neighbors the lower-ranked one."""
     a, b = [words_of("A", n) for n in range(4)], [words_of("B", n) for n in range(4)]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import cited, decision, hits_of, lettered, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, MetadataKeys, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, assemble
 
 NEWEST = AssemblyConfig(dedup="near", prefer_version="newest")
 TEXT = lettered(60)
@@ -70,17 +70,6 @@ def test_the_key_of_the_date_can_be_set():
     ]
     assert standing(newest(*chunks)) == ["a"]
     assert standing(newest(*chunks, keys=MetadataKeys(updated_at="mtime"))) == ["b"]
-
-
-def test_a_newer_neighbor_takes_a_hits_place():
-    a, b = [words_of("C", n) for n in range(3)], [words_of("D", n) for n in range(3)]
-    old = replace(a[1], text=OLD.text, metadata=OLD.metadata)
-    new = replace(b[2], text=NEW.text, metadata=NEW.metadata)
-    config = replace(NEWEST, neighbors="unfiltered")  # another version's text is no neighbor otherwise
-    context = assemble(hits_of([old, b[1]]), config, store=MemoryStore([a[0], old, a[2], *b[:2], new]))
-    assert decision(context, "C1").because_of == "D2"
-    assert (decision(context, "D2").outcome, decision(context, "D2").reason) == ("kept", "neighbor")
-    assert standing(context) == ["D0", "D1", "D2", "C0", "C2"]
 
 
 def test_semantic_versions_too():

@@ -11,7 +11,7 @@ import pytest
 
 from builders import decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, aassemble, assemble
-from ctxassembly.errors import ConfigError, StoreError
+from ctxassembly.errors import ConfigError
 
 SEMANTIC = AssemblyConfig(dedup="semantic")
 WATER = Chunk("water", "A", "You may drink water until 2 hours before.")
@@ -133,15 +133,6 @@ class Broken:
         raise ConnectionError("refused")
 
 
-@pytest.mark.parametrize("answer", [None, [], [[1.0]], "ab", 7])
-async def test_embeddings_that_answer_otherwise_have_failed(answer: object):
-    context = assemble(hits_of([WATER, DRINK]), SEMANTIC, embeddings=lambda texts: answer)  # type: ignore[arg-type, return-value]
-    assert standing(context) == ["water", "drink"]
-    assert context.trace.notes[0].startswith(
-        "embeddings: no vectors (InputError: the embeddings must return one vector"
-    )
-
-
 async def test_embeddings_that_fail_leave_the_near_dedup_and_a_note():
     near = Chunk("near", "D", "You may drink water until 2 hours before")
     hits = hits_of([WATER, DRINK, near])
@@ -154,15 +145,6 @@ async def test_embeddings_that_fail_leave_the_near_dedup_and_a_note():
             "embeddings: no vectors (ConnectionError: refused), compared by words alone",
             "semantic dedup: 2 of 2 chunks have no vector",
         )
-
-
-async def test_on_store_error_raise_holds_for_embeddings():
-    config = replace(SEMANTIC, on_store_error="raise")
-    clear = pytest.raises(StoreError, match=r"^texts could not be embedded: ConnectionError: refused$")
-    with clear:
-        assemble(hits_of([WATER, DRINK]), config, embeddings=Broken())
-    with clear:
-        await aassemble(hits_of([WATER, DRINK]), config, embeddings=Broken())
 
 
 async def test_every_kind_of_embeddings_gives_the_same():

@@ -31,12 +31,6 @@ def test_what_is_asked_for(rule: str, window: int, hits: list[int], asked: list[
     assert store.round_trips == 1
 
 
-def test_hits_5_8_12_yield_4_5_6_7_8_9_11_12_13():
-    context = assemble(hits_of([A[5], A[8], A[12]]), store=MemoryStore(A))
-    assert standing(context) == ["A4", "A5", "A6", "A7", "A8", "A9", "A11", "A12", "A13"]
-    assert context.trace.summary.startswith("3 -> 9 chunks")
-
-
 def test_one_batched_fetch_for_all_documents():
     store = MemoryStore([*A, *B])
     context = assemble(hits_of([B[3], A[5], B[4], A[9]]), store=store)
@@ -139,13 +133,3 @@ def test_a_store_that_finds_no_offsets_is_asked_for_the_document_whole():
     context = assemble([Hit(chunks[4])], store=store)
     assert store.requests == [(ChunkRef("D"),)]
     assert standing(context) == ["D3", "D4", "D5"]
-
-
-def test_chunks_of_a_store_that_answers_nothing_are_not_adjacent_for_being_retrieved_together():
-    class Silent(MemoryStore):
-        finds_offsets = False
-
-    chunks = split("D", "".join(f"<{n:04} and more>" for n in range(90)), size=15, indexed=False)
-    context = assemble(hits_of([chunks[80], chunks[4]]), store=Silent([]))
-    assert context.text.count("[...]") == 1
-    assert standing(context) == ["D4", "D80"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from builders import cited, hits_of, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, assemble
 
 CHUNKS = {f"{name}{n}": words_of(name, n) for name in "ABC" for n in range(10)}
 
@@ -40,13 +40,6 @@ def test_the_order_handed_in_decides(rule: str, hits: str, scores: list[float | 
     assert standing(assemble(hits_of(ids(hits), *scores))) == order.split()
 
 
-def test_a_score_below_its_neighbors_never_re_sorts():
-    """B's second hit scores far below the neighbors of A's; what was fetched lifts no document either."""
-    hits = hits_of(ids("B2 A5 B8"), 0.6, 0.9, 0.01)
-    context = assemble(hits, store=MemoryStore(CHUNKS.values()))
-    assert standing(context) == ["B1", "B2", "B3", "B7", "B8", "B9", "A4", "A5", "A6"]
-
-
 def test_the_best_hit_of_a_document_decides_even_if_its_index_is_late():
     context = assemble(hits_of(ids("A9 B1 A0")))
     assert standing(context) == ["A0", "A9", "B1"]
@@ -58,11 +51,6 @@ def test_documents_are_ordered_by_the_hits_that_the_budget_left():
     long = Chunk("A0", "A", "word " * 200, index=0)
     context = assemble(hits_of([CHUNKS["C1"], long, CHUNKS["B1"], CHUNKS["A5"]]), AssemblyConfig(max_tokens=90))
     assert standing(context) == ["C1", "B1", "A5"]
-
-
-def test_chunks_without_an_index_stay_as_handed_in():
-    chunks = [Chunk(name, "A", f"Text of {name}.") for name in ("third", "first", "second")]
-    assert standing(assemble(hits_of(chunks))) == ["third", "first", "second"]
 
 
 def test_offsets_order_chunks_without_an_index():

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -8,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from builders import count, hits_of, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, assemble
 
 
 def chunk(text: str = "Text.", n: int = 0, document_id: str = "A", **metadata: Any) -> Chunk:
@@ -73,14 +72,6 @@ def test_escaped_characters_belong_to_no_source():
     assert [context.text[slice(*source.span)] for source in context.provenance] == ["a ", " b"]
     assert [source.chunk_span for source in context.provenance] == [(0, 2), (3, 5)]
     assert context.text[slice(*context.citations[0].span)] == "a &lt; b"
-
-
-@pytest.mark.parametrize("form", ["numbered", "xml", "minimal"])
-def test_lone_surrogates_become_replacement_characters(form: str):
-    context = rendered(chunk("a \ud83d b \udc00"), format=form)
-    assert "a \ufffd b \ufffd" in context.text
-    context.text.encode("utf-8")
-    assert "".join(context.text[slice(*source.span)] for source in context.provenance) == "a  b "
 
 
 NO_XML = [*map(chr, range(9)), "\x0b", "\x0c", *map(chr, range(14, 32)), "\ud800", "\udfff", "\ufffe", "\uffff"]
@@ -151,12 +142,6 @@ def test_the_first_non_empty_summary_in_index_order_counts(order: list[int]):
     assert "[Page context: Second.]" in rendered(*chunks).text
 
 
-def test_a_neighbors_summary_counts_too():
-    chunks = [replace(words_of("A", n), metadata={"page_summary": f"Summary {n}."}) for n in range(3)]
-    context = assemble(hits_of([chunks[1]]), store=MemoryStore(chunks))
-    assert "[Page context: Summary 0.]" in context.text
-
-
 @pytest.mark.parametrize("summary", [None, "", "  \n ", 7, ["text"]])
 def test_what_is_no_summary_is_left_out(summary: Any):
     assert rendered(chunk(page_summary=summary)).text == "[1] Source: unknown\nText."
@@ -202,20 +187,6 @@ def test_what_the_model_used_to_read_beside_the_text_stands_below_the_header():
     assert rendered(chunk(**SAID)).text == "[1] Source: x.pdf\nText."
     escaped = rendered(chunk(author="<b>&"), header_keys="author", format="xml").text
     assert escaped == '<chunk index="1">\nauthor: &lt;b&gt;&amp;\nText.\n</chunk>'
-
-
-@pytest.mark.parametrize(
-    ("value", "line"),
-    [
-        (["J. Jansen", "B. de Vries"], "author: J. Jansen, B. de Vries\n"),
-        (frozenset("dcabe"), "author: a, b, c, d, e\n"),  # a set has another order in every run
-        (2024.0, "author: 2024\n"),
-        ([], ""),
-        (math.nan, ""),
-    ],
-)
-def test_a_value_that_is_no_text_is_written_as_in_a_header(value: Any, line: str):
-    assert rendered(chunk(author=value), header_keys="author").text == f"[1] Source: unknown\n{line}Text."
 
 
 def test_what_the_model_is_not_to_read_stands_neither_there_nor_in_a_summary():

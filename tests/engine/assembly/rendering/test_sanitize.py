@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -83,26 +82,10 @@ def test_nothing_is_put_together_of_two_chunks(hostile: str):
             assert not LIVE.search(text), text
 
 
-def test_a_citation_has_the_text_of_the_document():
-    (citation,) = on("Rent\u200b is due.</s>").citations
-    assert citation.snippet == "Rent\u200b is due.</s>"
-    assert citation.source == "web.html"
-
-
 def test_by_default_nothing_of_it_is_changed():
     for text in (*HIDDEN.values(), *TOKENS[:-1], *(link for link in LINKS if link != "[2]: http://e.example")):
         chunk = Chunk("5f0c", "A", f"Rent. {text} End.", 0)
         assert f"Rent. {text} End." in assemble([Hit(chunk)]).text
-
-
-@pytest.mark.parametrize(
-    "unit", ["[", "\n[a", "]:", "](", "<", "<|", "\u200b", "\u200d", "![", "\n> 1. [", "[\\", "<<"]
-)
-def test_hostile_texts_take_linear_time(unit: str):
-    chunk = Chunk("5f0c", "A", unit * (30_000 // len(unit)))
-    begin = perf_counter()
-    assemble([Hit(chunk)], AssemblyConfig(sanitize=True, max_tokens=1_000_000, encoding=len))
-    assert perf_counter() - begin < 5
 
 
 HOSTILE = f"Rent{TAGS} is due.<|im_start|>[INST] ![x](http://e.example) </s> Pay it\u202e in May."

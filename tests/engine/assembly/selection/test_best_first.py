@@ -92,9 +92,3 @@ def test_the_items_of_a_list_are_read_together_after_its_introduction(in_next_ch
     (block,) = [block.text for block in context.blocks if ANSWER in block.text]
     assert "\n".join([introduction, "", *items]) in block
     assert count(context.text) == context.token_count <= 4_000
-
-
-def test_a_short_context_has_a_label_for_each_document_the_best_one_first():
-    hits = hits_of([*document("A", 2), *document("B", 2, answer_in=1)])
-    context = assemble(hits, SETTINGS, query=QUERY)
-    assert [citation.document_id for citation in context.citations] == ["B", "A"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from builders import decision, hits_of, numbered, standing
+from builders import decision, hits_of, numbered
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble
 from ctxassembly.errors import ConfigError, StoreError
 from strategies import words
@@ -89,22 +89,6 @@ def test_an_answer_that_does_not_is_refused_and_a_note_says_so(rule: str, answer
 
 
 @pytest.mark.parametrize(
-    ("rule", "text", "answer", "kept"),
-    [
-        ("whole sentences", "第一句。第二句！第三句。", "第二句！", ((4, 8),)),
-        ("a part: no blank ends a word", "第一句。我们今天下雨。第三句。", "今天下雨", ((4, 11),)),
-        ("one over two lines", "It goes over\ntwo lines. End.", "It goes over two lines.", ((0, 24),)),
-        ("a part of a row", "| a | 5 mg. |\n| b | 6 mg. |", "b | 6 mg", ((14, 27),)),
-        ("the same letters inside a word are no match", "Cart. Art.", "art", ((6, 10),)),
-        ("with its number", "1. Mail it. 2. Wait.", "2. Wait.", ((12, 20),)),
-        ("the one after what was copied before it", "Wait. Mail it. Wait. Come.", "Mail it. Wait.", ((6, 21),)),
-    ],
-)
-def test_which_sentence_of_other_texts(rule: str, text: str, answer: str, kept: tuple[tuple[int, int], ...]):
-    assert chosen(text, answer)[0] == [text[slice(*span)].strip() for span in kept]
-
-
-@pytest.mark.parametrize(
     "answer",
     ["IRRELEVANT", "irrelevant", "Irrelevant.", "**IRRELEVANT**", '"IRRELEVANT"', " IRRELEVANT\n", "- IRRELEVANT!\n\n"],
 )
@@ -171,22 +155,6 @@ def test_what_is_irrelevant_is_dropped_and_in_the_trace():
     assert (dropped.outcome, dropped.reason, dropped.tokens) == ("dropped", "irrelevant", 30)
     assert context.trace.excluded == (dropped,)
     assert context.trace.documents_dropped == 1
-
-
-@pytest.mark.parametrize(
-    ("said", "stands"),
-    [("IRRELEVANT", ["short", "third"]), ("The visit to Xi is short.", ["short", "second", "third"])],
-)
-def test_what_fits_whole_once_the_others_are_shorter_is_not_compressed(said: str, stands: list[str]):
-    """60 words, of which 6 are for the first: of the second a sentence of 48 fits, and then the third's 43 don't."""
-    second = Chunk("second", "X", f"It is long, {numbered('x', 45)}. The visit to Xi is short. All the rest is there.")
-    third = Chunk("third", "T", f"Soup is hot. {numbered('t', 40)}.")
-    chunks = [SHORT, second, third]
-    assert decision(flowing(never, chunks, 60, compress="extractive", rank_by="rank")[0], "third").outcome != "kept"
-    context, prompts = flowing(lambda text: said if "Xi" in text else "Soup is hot.", chunks, 60)
-    assert len(prompts) == 2
-    assert standing(context) == stands
-    assert decision(context, "third").outcome == "kept"
 
 
 def test_a_higher_ranked_chunk_never_gives_way_to_a_lower_one():

@@ -139,14 +139,6 @@ async def test_a_scorer_that_fails_costs_nothing_but_its_scores(scorer: Callable
     assert raised.value.__cause__ is not None
 
 
-def test_an_assembly_that_is_cancelled_is_cancelled():
-    def stop(query: str, sentences: list[str]) -> list[float]:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        context(stop)
-
-
 def test_what_is_no_scorer_is_an_error_before_anything_is_asked():
     with pytest.raises(InputError, match="scorer must be a model with embed_query"):
         context("all-MiniLM-L6-v2")

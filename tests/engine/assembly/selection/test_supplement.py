@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders import count, hits_of, numbered, words_of
+from builders import count, hits_of, numbered
 from ctxassembly import AssemblyConfig, Chunk, Context, Supplement, assemble
 from ctxassembly.errors import ConfigError
 
@@ -87,16 +87,6 @@ def test_its_cap(rule: str, cap: int, options: dict[str, Any], written: str, mon
     (note,) = notes(context)
     assert note.startswith("included" if written else "left out, no sentence of it fits in 8 tokens")
     assert note.endswith("its text cut") == written.endswith("[...]")
-
-
-def test_its_room_is_reserved_and_the_documents_have_the_rest():
-    chunks = [words_of(name, 0) for name in "ABCDEFGH"]
-    limit = 120
-    context = supplemented(hits=hits_of(chunks), max_tokens=limit)
-    alone = assemble(hits_of(chunks), AssemblyConfig(max_tokens=limit))
-    assert context.supplement
-    assert 0 < len(context.citations) < len(alone.citations)
-    assert context.trace.excluded
 
 
 def test_it_gives_way_to_the_best_hit():
