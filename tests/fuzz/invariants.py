@@ -28,8 +28,6 @@ def check(context: Context, case: Case) -> None:
     decided(context, len(case.hits))
     traced(context, odd=bool(case.odd))
     cited(context, case)
-    if not case.odd and case.config.neighbors == "auto":
-        of_one_tenant(context)
     if not case.odd:
         of_the_hits(context, case.hits, [each.text for each in case.stored])
 
@@ -129,22 +127,6 @@ def cited(context: Context, case: Case) -> None:
         own_ids = [each for each in context.provenance if texts[each.chunk_id] == 1]
         written = [(each.chunk_id, place) for each in own_ids for place in range(*each.chunk_span)]
         assert len(written) == len(set(written)), "a character has two sources"
-
-
-SHARED = ("tenant", "category")
-"""Keys by which a caller may be refused a chunk."""
-
-
-def of_one_tenant(context: Context) -> None:
-    """Without a filter, a neighbor has the tenant and the category of a hit of its document."""
-    candidates = [piece.candidate for passage in context.passages for piece in passage.pieces]
-    readable = {(hit.chunk.lookup_id, _shared(hit.chunk)) for hit in context.hits}
-    for each in candidates:
-        assert each.is_hit or (each.chunk.lookup_id, _shared(each.chunk)) in readable, "a neighbor of another tenant"
-
-
-def _shared(chunk: Any) -> tuple[str, ...]:
-    return tuple(repr(chunk.metadata.get(name)) for name in SHARED)
 
 
 def of_the_hits(context: Context, hits: Sequence[Hit], stored: Sequence[str]) -> None:

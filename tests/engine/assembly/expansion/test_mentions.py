@@ -9,18 +9,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import (
-    AssemblyConfig,
-    Chunk,
-    ChunkRef,
-    Context,
-    Hit,
-    MemoryIndex,
-    MemoryStore,
-    MetadataKeys,
-    aassemble,
-    assemble,
-)
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryIndex, MemoryStore, MetadataKeys, aassemble, assemble
 from ctxassembly.data.trace import Decision
 
 QUESTION = "In which city was the founder of the Lighthouse Choir born?"
@@ -129,23 +118,6 @@ def test_only_the_five_best_hits_mention_and_at_most_eight_documents_join() -> N
     named = [chunk(name, SECOND.replace("Aarhus", name), name) for name in names]
     context = assembled(MemoryStore([naming, *OTHERS, *reversed(named)]), [naming, *OTHERS])
     assert [one.document_id for one in added(context)] == names[:8]
-
-
-class WithoutTitles(MemoryStore):
-    """A store that fails to find titles."""
-
-    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        if any(ref.named_in for ref in refs):
-            raise ValueError("no titles today")
-        return super().fetch(refs)
-
-
-def test_neighbors_come_although_the_search_for_titles_fails() -> None:
-    next_to_choir = chunk("choir", "It sings in the city.", "Lighthouse Choir", 1)
-    context = assembled(WithoutTitles([*STORED, next_to_choir]))
-    assert "choir#1" in {one.chunk_id for one in context.trace.decisions}
-    assert not added(context)
-    assert any("no titles today" in note for note in context.trace.notes)
 
 
 def test_transform_fetched_sees_what_joins() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from builders import hits_of, numbered, split, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
-from strategies import words
+from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
 
 TEXT = numbered("w", 90)
 CHUNKS = split("A", TEXT, size=120, overlap=40, metadata={"source": "gids.pdf", "page": 3})
@@ -106,64 +105,3 @@ def test_blocks_carry_their_citations(cite: str):
     for n, block in enumerate(context.blocks, start=1):
         assert block.text.startswith(f"[{n}] Source: unknown\n")
         assert block.span[0] < block.citation.span[0] < block.citation.span[1] == block.span[1]
-
-
-# Chunks of which only sentences stand. Sizes are in words.
-
-SAID = [f"{name} says what it says." for name in ("One", "Two", "Three", "Four", "Five", "Six")]
-WHOLE = " ".join(SAID)
-
-
-def overlapping(first: range, second: range) -> list[Chunk]:
-    """Two chunks of a document, of these of its sentences."""
-    made = []
-    for n, numbers in enumerate((first, second)):
-        text = " ".join(SAID[number] for number in numbers)
-        made.append(Chunk("ab"[n], "A", text, n, WHOLE.index(text)))
-    return made
-
-
-def shortened(chunks: list[Chunk], limit: int, query: str, **options: Any) -> Context:
-    config = AssemblyConfig(
-        max_tokens=limit, encoding=words, compress="extractive", rank_by="rank", format="minimal", **options
-    )
-    context = assemble(hits_of(chunks), config, query=query)
-    at = -1
-    for source in context.provenance:
-        assert at <= source.span[0] < source.span[1]
-        assert context.text[slice(*source.span)] == WHOLE[source.start : source.end]
-        at = source.span[1]
-    return context
-
-
-FIRST, SECOND = overlapping(range(4), range(2, 6))
-
-
-@pytest.mark.parametrize(
-    ("rule", "chunks", "limit", "query", "text", "owners"),
-    [
-        (
-            "both whole: the overlap belongs to the earlier",
-            [FIRST, SECOND],
-            30,
-            "six",
-            WHOLE,
-            [("a", 0, 4), ("b", 4, 6)],
-        ),
-        (
-            "the earlier shortened: the later has the overlap",
-            [SECOND, FIRST],
-            27,
-            "one",
-            f"{SAID[0]} [...] {' '.join(SAID[2:])}",
-            [("a", 0, 1), ("b", 2, 6)],
-        ),
-    ],
-)
-def test_of_overlapping_chunks_each_character_has_one_owner(
-    rule: str, chunks: list[Chunk], limit: int, query: str, text: str, owners: list[tuple[str, int, int]]
-):
-    context = shortened(chunks, limit, query)
-    assert context.text == text
-    owned = [(each.chunk_id, WHOLE[each.start : each.end].strip()) for each in context.provenance]
-    assert owned == [(name, " ".join(SAID[first:last])) for name, first, last in owners]

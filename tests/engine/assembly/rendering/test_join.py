@@ -173,19 +173,6 @@ def test_adjacent_chunks_without_overlap(rule: str, second_start: int | None, gl
     assert sum(end - start for start, end in (s.span for s in context.provenance)) == len(context.text) - len(glue)
 
 
-@pytest.mark.parametrize(
-    ("rule", "text", "stands"),
-    [
-        ("white space after a passage goes", "text \n\t\n", "text"),
-        ("blank lines before a passage go", "\n  \n    indented", "    indented"),
-        ("the indentation of the first line stays", "    indented", "    indented"),
-    ],
-)
-def test_white_space_around_a_passage(rule: str, text: str, stands: str):
-    context = joined(Chunk("a", "A", text, 0, 0), config=replace(ROOMY, format="numbered"))
-    assert context.text == f"[1] Source: unknown\n{stands}"
-
-
 def test_a_chunk_touches_none_of_two_texts_that_have_one_id_in_its_document():
     """Two collections may both have the document, and offsets that touch by accident."""
     ours, theirs = "Leave is 25 days a year for everybody.", "Leave is 30 days, and the rest is paid."

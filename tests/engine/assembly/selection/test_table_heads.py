@@ -53,15 +53,6 @@ def test_a_chunk_that_begins_inside_a_table_comes_with_the_header(granularity: G
     assert decision(context, "T0").shortened
 
 
-@pytest.mark.parametrize("max_tokens", range(120, 480, 9))
-@pytest.mark.parametrize("granularity", ["chunk", "passage"])
-def test_the_last_rows_make_room_for_the_header(max_tokens: int, granularity: Granularity):
-    context = context_of(replace(SETTINGS, granularity=granularity, max_tokens=max_tokens), 2, 0, query=None)
-    assert context.text.startswith(HEAD)
-    assert row(24) in context.text
-    assert context.token_count == count(context.text) <= max_tokens
-
-
 def test_a_chunk_that_must_be_kept_whole_is_not_cut_for_a_header():
     chunks = table(keep_whole=True)
     whole = count(chunks[2].text)
