@@ -18,7 +18,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, convert_to_messages
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableLambda
 from langchain_core.runnables.utils import AddableDict
-from typing_extensions import override
+from typing_extensions import NotRequired, TypedDict, override
 
 from ctxassembly.adapters.metadata import (
     HistoryMessage,
@@ -48,6 +48,31 @@ EVENT = "question_answered"
 """The custom event that carries the trace of an answer to callbacks and `astream_events`."""
 
 
+class AnswerInput(TypedDict):
+    """A question in a conversation, as `answer_chain` describes it."""
+
+    input: str
+    chat_history: NotRequired[list[BaseMessage]]
+    conversation: NotRequired[Any]
+    mode: NotRequired[str]
+    filter: NotRequired[Any]
+
+
+class AnswerOutput(TypedDict):
+    """An answer, as `answer_chain` describes it. `result` is an `Answer`, of which pydantic makes no schema."""
+
+    input: str
+    answer: str
+    context: list[Document]
+    citations: list[dict[str, Any]]
+    quotes: list[dict[str, Any]]
+    documents: list[Document]
+    trace: dict[str, Any]
+    conversation: dict[str, Any]
+    result: Any
+    message: AIMessage
+
+
 def history_in(inputs: Any) -> list[BaseMessage]:
     """Return the messages of a `chat_history`, in any form that LangChain takes; None is an empty history."""
     return convert_to_messages(inputs.get("chat_history") or [])
@@ -62,32 +87,32 @@ def exchanges_of(messages: list[BaseMessage]) -> tuple[Exchange, ...]:
     )
 
 
-class AnswerRunnable(RunnableGenerator[Any, dict[str, Any]]):
+class AnswerRunnable(RunnableGenerator[AnswerInput, AnswerOutput]):
     """The runnable that `answer_chain` returns."""
 
-    InputType, OutputType = Any, dict[str, Any]
+    InputType, OutputType = AnswerInput, AnswerOutput
 
     def __init__(self, parts: ChainParts, source: Source) -> None:
         self._parts, self._source = parts, source
         super().__init__(cast(Any, self._stream_answer), cast(Any, self._astream_answer), name="answer_chain")
 
     @override
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
+    def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> AnswerOutput:
         """Return the answer with citations, documents and trace."""
         return self._call_with_config(cast(Any, self._answer), input, config, **kwargs)
 
     @override
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
+    async def ainvoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> AnswerOutput:
         """Async version of `invoke`."""
         return await self._acall_with_config(cast(Any, self._aanswer), input, config, **kwargs)
 
-    def _answer(self, inputs: Any, config: RunnableConfig) -> dict[str, Any]:
+    def _answer(self, inputs: Any, config: RunnableConfig) -> AnswerOutput:
         answer = self._start_run(inputs, config).answer()
-        return {"answer": answer.text, **_finish(answer, config)}
+        return cast(AnswerOutput, {"answer": answer.text, **_finish(answer, config)})
 
-    async def _aanswer(self, inputs: Any, config: RunnableConfig) -> dict[str, Any]:
+    async def _aanswer(self, inputs: Any, config: RunnableConfig) -> AnswerOutput:
         answer = await self._start_run(inputs, config).aanswer()
-        return {"answer": answer.text, **await _afinish(answer, config)}
+        return cast(AnswerOutput, {"answer": answer.text, **await _afinish(answer, config)})
 
     def _stream_answer(self, inputs: Iterator[Any], config: RunnableConfig) -> Iterator[AddableDict]:
         run = self._start_run(reduce(add, inputs), config, is_streamed=True)
@@ -214,7 +239,7 @@ def answer_chain(
     structured: bool = True,
     cache: Any = None,
     cache_scope: CacheScope | None = None,
-) -> Runnable[Any, dict[str, Any]]:
+) -> Runnable[AnswerInput, AnswerOutput]:
     """Return a runnable from a question to its answer, with citations, documents and trace.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
@@ -285,7 +310,7 @@ def understanding_chain(
 ) -> Runnable[Any, QueryUnderstanding]:
     """Return a runnable from `{"input": ..., "chat_history": ...}` to a `QueryUnderstanding`.
 
-    The result has the intent, the rewritten question, the filter and the sub-questions that `config` requests. The
+    The result has the intent, the rewritten question and the sub-questions that `config` requests. The
     model is called once, and not at all if `config` requests nothing. If the call fails, or the reply has the wrong
     form, the question stays unchanged, with a note. The arguments are the same as for `answer_chain`.
 

@@ -64,6 +64,14 @@ def test_an_answer_comes_with_all_that_it_rests_on() -> None:
     json.dumps({key: value for key, value in output.items() if key in ("input", "answer", "citations", "trace")})
 
 
+def test_its_schemas_name_the_keys() -> None:
+    chain = answer_chain(Scripted(), retriever())
+    taken = chain.get_input_jsonschema()["$defs"]["AnswerInput"]
+    assert set(taken["properties"]) == {"input", "chat_history", "conversation", "mode", "filter"}
+    assert taken["required"] == ["input"]
+    assert set(chain.get_output_jsonschema()["$defs"]["AnswerOutput"]["properties"]) == KEYS
+
+
 def test_called_awaited_and_streamed_it_is_the_same_answer() -> None:
     chain, given = answer_chain(Scripted(), retriever()), {"input": QUESTION}
     called, *others = (same(ask(chain, given)) for ask in HOW.values())
