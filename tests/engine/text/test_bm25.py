@@ -49,12 +49,3 @@ def test_a_word_within_another_weighs_what_it_is_rarer():
     bm25, alone = bm25_of(texts, within={"long": "stem", "unknown": "stem"}), bm25_of(texts)
     assert bm25.weights["stem"] == alone.weights["stem"]
     assert bm25.weights["long"] == pytest.approx(alone.weights["long"] - alone.weights["stem"])
-
-
-def test_factors_multiply_what_a_word_weighs_alone():
-    """A stem that other words have, too, keeps its weight, and the long word within adds half of what it added."""
-    found, within = [["long", "stem"], ["stem"], ["stem"], []], {"long": "stem"}
-    plain = bm25_of(found, within=within)
-    bm25 = bm25_of(found, {"long": 0.5, "unknown": 0.5}, within)
-    assert bm25.weights["stem"] == plain.weights["stem"]
-    assert bm25.weights["long"] == plain.weights["long"] / 2 > 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +11,6 @@ from ctxassembly.text.text_index import TextIndex, index_texts, prefix_keys
 from ctxassembly.text.words import normalize, words
 from stopwatch import grows_less
 
-ROOT = Path(__file__).parents[3]
 MIXED = st.text(st.sampled_from("日本語中文不ーไทยกขପာ𠀁 ab1é。、한국жиґßİ½ﬁ…\u0301\u2003\ud800\U000e0001_"))
 
 
@@ -66,18 +63,6 @@ def test_words_of_a_text_that_grows_in_lower_case_keep_their_offsets():
 def test_a_section_begins_at_a_heading_or_after_two_blank_lines():
     found = index_text("One.\n# Two\nThree.\n\nFour.\n\n\nFive.\n#six\n####### seven\n")
     assert [is_head for _, is_head in sentences(found)] == [True, False, False, True, False, False]
-
-
-def test_an_empty_text_has_neither_sentences_nor_words():
-    index = index_text("")
-    assert sentences(index) == []
-    assert word_starts(index) == keys(index) == []
-    assert not index.is_ended
-
-
-def test_it_takes_about_two_bytes_a_character():
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    assert all(1.25 <= index_text(text[at : at + 1_400]).nbytes / 1_400 <= 3 for at in range(0, 7_000, 1_400))
 
 
 @pytest.mark.parametrize("part", [". ", "a. ", "\n", ")", ") ", "1. ", f"{'x' * 39},\nA ", "| a. ", "# ", " ", "“. "])

@@ -68,9 +68,3 @@ def test_a_file_name_of_one_word_is_not_mentioned_in_lower_case(name: str, text:
     assert bool(find_titles(text, [by_name])) == is_mentioned
     titled = read_title(Chunk("a", "a", "Hot.", metadata={"title": name.partition(".")[0].replace("_", " ")}), KEYS)
     assert find_titles(text, [titled])
-
-
-def test_titles_come_with_the_place_of_their_mention() -> None:
-    venus, probe = Title(" venus "), Title(" mercury probe ")
-    found = find_titles("The Mercury Probe and integers, then Venus", [venus, Title(" integers ", True), probe])
-    assert found == {probe: 4, venus: 36}

@@ -172,18 +172,6 @@ def test_the_encoding_can_be_set(name: str, tokens: int):
     assert assemble(hits_of([Chunk("a", "A", text)]), config).token_count == tokens
 
 
-def test_a_piece_is_counted_once():
-    asked: list[str] = []
-    counter = TokenCounter(lambda text: asked.append(text) or len(text), additive=True)
-    pieces = ["[1] Source: a\n", "One piece of some words.", "\n", "And another piece of words."]
-    assert total(counter, pieces) == len("".join(pieces))
-    before = len(asked)
-    assert total(counter, pieces) == len("".join(pieces))
-    assert len(asked) == before
-    total(counter, ["[2] Source: b\n", *pieces[1:]])
-    assert all("piece of some" not in text and "another piece of" not in text for text in asked[before:])
-
-
 @pytest.mark.parametrize("name", ADDITIVE_ENCODINGS)
 @given(text=st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6)).map("".join), data=st.data())
 def test_a_text_that_is_cut_has_the_same_measure(name: str, text: str, data: st.DataObject):

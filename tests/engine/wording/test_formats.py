@@ -160,9 +160,3 @@ def test_a_particular(rule: str, value: Any, line: str | None, number: int | str
 )
 def test_the_source_and_a_header_path_as_section(metadata: dict[str, Any], source: str, section: str | None):
     assert (cited(**metadata).source, cited(**metadata).section) == (source, section)
-
-
-def test_the_pages():
-    pages = [chunk(f"Text {n}.", n, page=page) for n, page in enumerate([9, "iv", 3, None, "3", "i", 10])]
-    (citation,) = rendered(*pages, cite="document").citations
-    assert citation.pages == (3, 9, 10, "iv", "i")

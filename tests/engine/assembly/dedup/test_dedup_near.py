@@ -48,11 +48,6 @@ def test_near_duplicates_with_another_fact_both_stay(fact: str, edit: tuple[str,
     assert standing(near(Chunk("a", "A", text), Chunk("b", "B", other.replace(*edit[::-1])), **options)) == ["a"]
 
 
-@pytest.mark.parametrize("dedup", ["exact", "none"])
-def test_without_near_both_stay(dedup: str):
-    assert standing(near(ONE, EDITED, INSIDE, dedup=dedup)) == ["one", "two", "inside"]
-
-
 def test_the_copy_of_a_near_duplicate_is_one_too():
     context = near(ONE, EDITED, replace(EDITED, id="copy", document_id="C"))
     assert standing(context) == ["one"]

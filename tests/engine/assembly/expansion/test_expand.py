@@ -103,12 +103,6 @@ def test_links(rule: str, links: str, hit: list[int], window: int, stands: list[
     assert "".join(in_reading_order) == "".join(chunks[n].text for n in stands)
 
 
-def test_a_linked_document_without_an_index_is_in_order_whatever_order_the_store_answers_in():
-    chunks = linked(6, "pn")
-    context = assemble(hits_of([chunks[4], chunks[1]]), AssemblyConfig(window=1), store=MemoryStore(chunks[::-1]))
-    assert standing(context) == [f"L{n}" for n in range(6)]
-
-
 @pytest.mark.parametrize("window", [1, 2, 3])
 def test_a_circle_of_links_ends(window: int):
     names = ["P", "Q", "R"]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from builders import decision, hits_of, numbered, split
+from builders import decision, hits_of, numbered, split, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble
 
 ROOMY = AssemblyConfig(format="minimal", max_tokens=1_000_000, dedup="none")
@@ -182,3 +182,14 @@ def test_a_chunk_touches_none_of_two_texts_that_have_one_id_in_its_document():
     for hits in ((first, other, following), (other, first, following), (following, first, other)):
         assert ours + following.text not in joined(*hits).text
         assert len(joined(*hits).passages) == 3
+
+
+def test_what_lies_in_a_larger_chunk_is_dropped_and_traced():
+    text = numbered("w", 400)
+    inner = replace(split("D", text, size=200, overlap=40, indexed=False)[3], id="inner")
+    whole = split("D", text, size=len(text), indexed=False)[0]
+    context = assemble(hits_of([inner, whole], 0.9, 0.2), AssemblyConfig(dedup="none"))
+    assert standing(context) == [whole.id]
+    assert decision(context, "inner").outcome == decision(context, "inner").reason == "contained"
+    assert decision(context, "inner").because_of == whole.id
+    assert context.citations[0].score == 0.9

@@ -53,11 +53,6 @@ def test_documents_are_ordered_by_the_hits_that_the_budget_left():
     assert standing(context) == ["C1", "B1", "A5"]
 
 
-def test_offsets_order_chunks_without_an_index():
-    chunks = [Chunk(f"at{start}", "A", f"Text at {start}.", start=start) for start in (900, 0, 300)]
-    assert standing(assemble(hits_of(chunks))) == ["at0", "at300", "at900"]
-
-
 @pytest.mark.parametrize(
     ("rule", "cite", "labels"),
     [

@@ -237,3 +237,16 @@ def test_under_a_tiny_character_budget(rule: str, limit: int, text: str):
     assert len(FULL + SENTENCES) == 127
     config = AssemblyConfig(max_characters=limit, window=0, rank_by="rank")
     assert assemble(hits_of([plain]), config, query="visit doors").text == text
+
+
+@pytest.mark.parametrize("options", [{}, {"granularity": "chunk", "compress": "extractive"}])
+@pytest.mark.parametrize("query", [None, "When is Dr. C Jansen there?"])
+@pytest.mark.parametrize("limit", [30, 47, 58, 71])
+def test_a_roster_is_cut_between_entries(options: dict[str, Any], query: str | None, limit: int):
+    names = enumerate("ABCDEFGHIJKLMNOP")
+    entries = [f"Dr. {name} Jansen\nCardiology\nMonday {hour} to {hour + 3}" for hour, name in names]
+    config = AssemblyConfig(max_tokens=limit, format="minimal", **options)
+    text = assemble(hits_of([Chunk("a", "A", "\n\n".join(entries))]), config, query=query).text
+    parts = [part.strip() for part in text.replace("[...]", "\n\n").split("\n\n") if part.strip()]
+    assert parts
+    assert set(parts) <= set(entries)
