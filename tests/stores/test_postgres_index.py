@@ -69,10 +69,6 @@ def test_candidates_are_few_however_large_the_table(counts: tuple[int, ...], exp
     assert candidate_query(known(*counts), 1_000) == expected
 
 
-def test_under_a_filter_there_may_be_ten_times_as_many():
-    assert candidate_query(known(5_000, 170_000, 300_000), 10_000) == "'a' | 'b' & 'c'"
-
-
 def test_common_words_do_not_crowd_out_the_rare_one(database_url: str, monkeypatch: pytest.MonkeyPatch):
     # More chunks have both common words than are scored, and they are stored before those with the rare one.
     monkeypatch.setattr(search, "TARGET_CANDIDATES", 10)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 
-import psycopg
 import pytest
 from langchain_core.documents import Document
 from langchain_postgres import Column, PGEngine, PGVectorStore
@@ -20,7 +18,6 @@ from ctxassembly.protocols import OffsetRange
 from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.connection import get_engine
 from ctxassembly.stores.postgres.schema import Plan
-from ctxassembly.stores.postgres.table import describe_table
 from langchain_ctxassembly import number_stored_chunks
 from postgres_samples import TEXTS, embed_query, execute
 
@@ -138,25 +135,6 @@ def test_what_attach_makes_is_what_check_wants(engine: PGEngine, database_url: s
 
 
 @pytest.mark.parametrize(
-    ("index", "expected"),
-    [
-        ("USING diskann (embedding vector_cosine_ops) WITH (num_neighbors='50')", True),
-        ("USING diskann (embedding vector_l2_ops)", False),
-        ("USING ivfflat (embedding vector_cosine_ops)", False),
-    ],
-)
-def test_an_index_of_pgvectorscale_is_taken(engine: PGEngine, database_url: str, index: str, expected: bool):
-    langchain_store(engine)
-    with psycopg.connect(database_url.replace("+psycopg", "", 1)) as connection:
-        info = describe_table(connection, "public", "documents")
-    assert not info.has_vector_index
-    found = replace(
-        info, indexes={"documents_embedding": f"CREATE INDEX documents_embedding ON public.documents {index}"}
-    )
-    assert found.has_vector_index is expected
-
-
-@pytest.mark.parametrize(
     "instead",
     [
         "CREATE VIEW documents AS SELECT * FROM kept",
@@ -204,22 +182,6 @@ def test_who_may_not_change_the_table_is_told_so(engine: PGEngine, database_url:
 
 
 CHINESE = ("糖尿病患者每年检查一次眼底。", "按照ISO27001认证。", "饭后吃药。")
-
-
-@pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
-def test_scripts_without_spaces_are_searched_by_pairs_of_characters(
-    engine: PGEngine, database_url: str, framework: str
-):
-    in_llamaindex = framework == "llamaindex"
-    store = llamaindex_store(database_url, texts=CHINESE) if in_llamaindex else langchain_store(engine, texts=CHINESE)
-    index = PostgresIndex.attach(store)
-    for query, expected in (
-        ("检查眼底", ["lab#0"]),
-        ("ISO27001", ["lab#1"]),
-        ("ＩＳＯ２７００１", ["lab#1"]),
-        ("睡眠", []),
-    ):
-        assert searched(index, query) == expected
 
 
 def test_a_parser_that_knows_words_gets_the_text_as_it_is(engine: PGEngine, database_url: str):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from langchain_postgres import PGEngine, PGVector, PGVectorStore
+from langchain_postgres import PGEngine, PGVectorStore
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.vector_stores.postgres import PGVectorStore as LlamaIndexPGVectorStore
-from sqlalchemy import NullPool, create_engine, make_url
+from sqlalchemy import NullPool, make_url
 
 from attached_samples import Hashed, names, searched
-from ctxassembly import ChunkRef, InputError, MetadataKeys, PostgresIndex, retrieve
+from ctxassembly import ChunkRef, MetadataKeys, PostgresIndex, retrieve
 from ctxassembly.data.requests import SearchChunks
 from postgres_samples import TEXTS, embed, embed_query, execute
 
@@ -62,16 +62,6 @@ def test_any_names_will_do_for_a_langchain_table(oddly_named: PGVectorStore):
     assert searched(index, "b") == ["lab#1", "lab#3"]  # a column as title
     assert index.check().missing_indexes == ()
     index.refresh()
-
-
-def test_the_old_pgvector_is_refused_by_name(database_url: str):
-    engine = create_engine(database_url)
-    old = PGVector(Hashed(), connection=engine)
-    with pytest.raises(
-        InputError, match=r"vectorstore must be a PGVectorStore.*got <.*PGVector object>.*PostgresIndex\.create"
-    ):
-        PostgresIndex.attach(old)
-    engine.dispose()
 
 
 @pytest.mark.parametrize("hybrid", [False, True])

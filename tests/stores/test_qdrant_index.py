@@ -105,31 +105,6 @@ async def test_awaited_calls_find_the_same():
     assert str(report) == "0 added, 2 unchanged, 2 deleted"
 
 
-@pytest.mark.parametrize(
-    ("query", "condition", "trips"),
-    [
-        ("ferritin", None, 2),
-        ("ferritin and iron", {"tenant": "ours"}, 3),  # "and" is in no chunk: near words are looked up
-        ("ferritin", {"tenant": "ours"}, 2),
-        ("ferritin", {"$and": [{"tenant": {"$in": ["ours", "x"]}}, {"document_id": "lab"}]}, 2),
-        ("ferritin", {"$not": {"tenant": {"$ne": "ours"}}}, 2),
-    ],
-)
-def test_a_question_takes_two_or_three_round_trips(query: str, condition: Any, trips: int):
-    others = [Chunk(f"{at}", "others", "Ferritin, ferritin!", at, metadata={"tenant": "others"}) for at in range(60)]
-    index = make_index([*CHUNKS, *others])
-    watched = Watched(index.client)
-    found = retrieve(
-        query,
-        RetrievalConfig(limit=3),
-        index=replace(index, client=watched),
-        embed=EMBEDDINGS.embed_query,
-        filter=condition,
-    )
-    assert len(found.hits) == (2 if condition else 3)
-    assert watched.calls.total() == trips
-
-
 def test_ids_of_any_kind_come_back():
     chunks = [
         Chunk(id_, f"document {at}", "Ferritin.", 0) for at, id_ in enumerate(("7", "a/b#0", "é ü", "\\", "x" * 999))

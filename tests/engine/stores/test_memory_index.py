@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from typing import Any
 
 import pytest
@@ -17,11 +16,8 @@ from ctxassembly import (
     InputError,
     MemoryIndex,
     MemoryStore,
-    RetrievalConfig,
-    aretrieve,
 )
 from ctxassembly.retrieval import FindTerms, QueryVocabulary, SearchChunks, TermStats
-from ctxassembly.stores import lexemes
 
 
 def chunk(name: str, text: str = "", **metadata: Any) -> Chunk:
@@ -173,25 +169,6 @@ def test_the_store_says_what_it_knows_of_the_filter():
     assert index.holds_filter is None
 
 
-async def test_awaited_it_leaves_the_event_loop_free():
-    running: list[str] = []
-
-    def words(text: str) -> list[str]:
-        running.append(threading.current_thread().name)
-        return lexemes(text)
-
-    index = MemoryIndex(WATER, words=words)
-    running.clear()
-
-    def passes(each: Chunk) -> bool:
-        running.append(threading.current_thread().name)
-        return True
-
-    assert (await aretrieve("water", RetrievalConfig(strategy="keyword"), index=index, filter=passes)).hits
-    assert len(running) == 3
-    assert threading.current_thread().name not in running
-
-
 def test_ties_go_by_id_and_an_empty_index_finds_nothing():
     same = MemoryIndex([chunk(name, "water") for name in ("B0", "A1", "A0")], [UP, UP, UP])
     assert [*scores(same, "water", limit=2)] == ["A0", "A1"]
@@ -202,15 +179,3 @@ def test_ties_go_by_id_and_an_empty_index_finds_nothing():
 
 
 # Many chunks
-
-
-def test_a_filter_is_asked_about_the_best_until_there_are_enough():
-    asked: list[str] = []
-
-    def is_even(one: Chunk) -> bool:
-        asked.append(one.id)
-        return one.index is not None and one.index % 2 == 0
-
-    index = MemoryIndex([chunk(f"A{at}", "water " * (9 - at)) for at in range(9)])
-    assert [*scores(index, "water", is_even, limit=2)] == ["A0", "A2"]
-    assert asked == ["A0", "A1", "A2"]
