@@ -18,6 +18,7 @@ from ctxassembly.cached_property import cached_property
 from ctxassembly.data import enrichment
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
+from ctxassembly.stores.filtered import shared_values
 from ctxassembly.stores.postgres import schema
 from ctxassembly.stores.postgres.connection import Server, query_rows
 from ctxassembly.stores.postgres.ingest import insert_words
@@ -36,7 +37,6 @@ from ctxassembly.stores.postgres.table import (
     any_key,
     text_array,
 )
-from ctxassembly.stores.shared_values import shared_values
 
 BATCH_ROWS = 1_000
 """Rows that are read at a time."""

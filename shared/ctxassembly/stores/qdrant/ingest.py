@@ -18,6 +18,7 @@ from qdrant_client import models
 from ctxassembly.data import enrichment
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
+from ctxassembly.stores.filtered import shared_values
 from ctxassembly.stores.ingest import (
     IngestReport,
     Row,
@@ -54,7 +55,6 @@ from ctxassembly.stores.qdrant.rows import (
     title_changes,
     trigram_vector,
 )
-from ctxassembly.stores.shared_values import shared_values
 from ctxassembly.stores.simple_words import term_counts
 
 _INDEXES: Mapping[str, models.PayloadSchemaType] = {
