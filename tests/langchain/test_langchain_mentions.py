@@ -89,10 +89,10 @@ def test_a_document_that_the_filter_excludes_never_leaves_the_database(stores: P
     seen: list[str] = []
 
     class Watched(PGVectorNeighbors):
-        def _to_chunks(self, rows: Any) -> Any:
+        def _to_chunks(self, rows: Any, *more: Any) -> Any:
             rows = list(rows)
             seen.extend(content for _, content, *_ in rows)
-            return super()._to_chunks(rows)
+            return super()._to_chunks(rows, *more)
 
     assembler = ContextAssembler(config=CONFIG, store=Watched(store))
     retriever = ContextAssemblyRetriever.from_vectorstore(
