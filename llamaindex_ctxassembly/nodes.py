@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ EXCLUDED_BY_READER = frozenset(
 _EXCLUDED_BY_DOCLING = frozenset({"schema_name", "version", "doc_items"})
 """Keys that DoclingNodeParser excludes from the prompt in each node, with `origin` where there is one."""
 _DEFAULT_DOCUMENT_KEYS = MetadataKeys().document_id
+_FACTS = re.compile(r"Here are some facts extracted from the provided text:\n\n(?:.+\n)+\n")
+"""What PropertyGraphIndex writes before a text: the triplets that were extracted from it."""
 
 
 def as_node_list(nodes: Any) -> list[NodeWithScore]:
@@ -53,10 +56,28 @@ def as_node_list(nodes: Any) -> list[NodeWithScore]:
     return listed
 
 
-def to_hit(scored: NodeWithScore, keys: MetadataKeys) -> Hit:
-    """Return the hit for `scored`. A score in the metadata counts only if the node has none."""
-    score = scored.score if scored.score is not None else keys.read(scored.node.metadata, "score")
-    return Hit(to_chunk(scored.node, keys), score)
+def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> Iterator[Hit]:
+    """Yield the hit for `scored`; if a graph's facts precede its text, they are a second hit after it.
+
+    A score in the metadata counts only if the node has none.
+    """
+    node = scored.node
+    score = scored.score if scored.score is not None else keys.read(node.metadata, "score")
+    facts = _FACTS.match(node.text) if isinstance(node, TextNode) else None
+    if facts is None:
+        yield Hit(to_chunk(node, keys), score)
+        return
+    chunk = to_chunk(node.model_copy(update={"text": facts.string[facts.end() :]}), keys)
+    yield Hit(chunk, score)
+    facts_chunk = Chunk(
+        id=f"{chunk.id}#facts",
+        document_id=chunk.document_id,
+        text=facts[0].strip(),
+        metadata={**chunk.metadata, keys.no_neighbors[0]: True},
+        hidden_from_model=chunk.hidden_from_model,
+        hidden_from_header=chunk.hidden_from_header,
+    )
+    yield Hit(facts_chunk, score)
 
 
 def read_nodes(nodes: Iterable[NodeWithScore], keys: MetadataKeys) -> ReadResult:
@@ -66,7 +87,7 @@ def read_nodes(nodes: Iterable[NodeWithScore], keys: MetadataKeys) -> ReadResult
     none.
     """
     texts = [scored for scored in as_node_list(nodes) if not is_media(scored)]
-    return unpack_blocks(((to_hit(scored, keys), scored.node.metadata) for scored in texts), keys)
+    return unpack_blocks(((hit, scored.node.metadata) for scored in texts for hit in to_hits(scored, keys)), keys)
 
 
 def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:

@@ -11,10 +11,14 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from llama_index.core import Document
+from llama_index.core import Document, MockEmbedding
+from llama_index.core.graph_stores import SimplePropertyGraphStore
+from llama_index.core.graph_stores.types import EntityNode, Relation
+from llama_index.core.indices.property_graph import VectorContextRetriever
 from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, get_leaf_nodes
 from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.vector_stores import SimpleVectorStore
 
 from ctxassembly import AssemblyConfig, Context, MetadataKeys
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
@@ -89,6 +93,26 @@ def test_leaves_of_a_hierarchy_are_cited_with_what_their_parent_tells(sizes: tup
         assert any(LIMIT in note and "number_chunks(nodes)" in note for note in context.trace.notes) == (
             held != "nothing"
         )
+
+
+def test_a_graphs_facts_before_a_text_part_it_from_nothing() -> None:
+    """PropertyGraphIndex writes triplets before a text; another retriever finds the text alone."""
+    nodes = SentenceSplitter(chunk_size=256, chunk_overlap=40).get_nodes_from_documents([Document(text=TEXT, id_="D")])
+    docstore, graph = SimpleDocumentStore(), SimplePropertyGraphStore()
+    docstore.add_documents(nodes)
+    graph.upsert_llama_nodes(nodes)
+    names = [EntityNode(name=name, properties={"triplet_source_id": nodes[4].node_id}) for name in ("Weaver", "Loom")]
+    triplet = [(names[0], Relation(label="uses", source_id=names[0].id, target_id=names[1].id), names[1])]
+    retriever = VectorContextRetriever(graph, embed_model=MockEmbedding(2), vector_store=SimpleVectorStore())
+    (found,) = retriever.add_source_text(retriever._get_nodes_with_score(triplet))
+    assert found.node.get_content().startswith("Here are some facts")
+    hits = [found, *scored([nodes[4], nodes[5]])]
+    context = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(hits)
+    assert context.text.count("Weaver -> uses -> Loom") == 1
+    assert (breaks(context.text), places(context.text)) == ([], sorted({*places(context.text)}))
+    assert is_true(context)
+    assert context.trace.missing is None
+    assert {each.node_id for each in nodes[3:7]} <= set(context.passages[0].chunk_ids)
 
 
 # A PDF as its reader gives it: a Document for each page, each with an id of its own.
