@@ -34,9 +34,11 @@ from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sources import MESSAGE_KEY
 from ctxassembly.data.retrieval import QueryUnderstanding
+from ctxassembly.errors import InputError
 from ctxassembly.runtime.answer import aunderstand, understand
 from ctxassembly.runtime.answer_run import AnswerRun, ChainParts, check_answer_config, check_cache
 from ctxassembly.runtime.driver import Port
+from ctxassembly.safe_repr import safe_repr
 from langchain_ctxassembly.answering.chat_model import AnswerModels, check_model, question_in
 from langchain_ctxassembly.answering.evidence import Source, evidence_of, source_of
 from langchain_ctxassembly.assembler import ContextAssembler, read_conversation
@@ -74,8 +76,16 @@ class AnswerOutput(TypedDict):
 
 
 def history_in(inputs: Any) -> list[BaseMessage]:
-    """Return the messages of a `chat_history`, in any form that LangChain takes; None is an empty history."""
-    return convert_to_messages(inputs.get("chat_history") or [])
+    """Return the messages of a `chat_history`, in any form that LangChain takes; None is an empty history.
+
+    Raises:
+        InputError: it has another form.
+    """
+    history = inputs.get("chat_history") or []
+    try:
+        return convert_to_messages(history)
+    except (NotImplementedError, TypeError, ValueError) as error:
+        raise InputError(f"chat_history must be a list of messages, got {safe_repr(history)}") from error
 
 
 def exchanges_of(messages: list[BaseMessage]) -> tuple[Exchange, ...]:

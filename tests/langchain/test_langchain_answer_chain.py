@@ -296,6 +296,8 @@ def test_wrong_arguments_are_an_error(llm: Any, found: Any, settings: Any, messa
     [
         ({"question": "?"}, "the input must be"),
         ("?", "the input must be"),
+        ({"input": "?", "chat_history": [5]}, "chat_history must be a list of messages"),
+        ({"input": "?", "chat_history": [("nobody", "Hello.")]}, "chat_history must be a list of messages"),
         ({"input": QUESTION, "mode": "deep"}, "mode must be one of 'normal', 'full', 'escalated'"),
     ],
 )
