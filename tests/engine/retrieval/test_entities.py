@@ -252,6 +252,16 @@ def test_a_fact_names_nothing_that_the_filter_excludes():
     assert ask("cardioloog A", None, {"campus": "Noord"}, taxonomy).statements == (only,)
 
 
+def test_a_value_of_a_node_that_the_filter_excludes_is_no_constraint():
+    nodes = [NODES[0], *(replace(node, metadata={**node.metadata, "speaks": said}) for node, said in (
+        (NODES[3], "Frans"), (NODES[4], "Turks"),
+    ))]  # fmt: skip
+    taxonomy = Taxonomy(nodes, RELATIONS[1:3], type_words=TYPE_WORDS)
+    query = "Welke artsen van Cardiologie spreken Turks?"
+    assert ids(ask(query, taxonomy=taxonomy)) == ["taxonomy:b"]
+    assert ids(ask(query, None, {"campus": "Noord"}, taxonomy)) == ["taxonomy:a"]  # that anybody does isn't told
+
+
 def test_without_metadata_nothing_is_given_under_a_filter_and_a_note_says_so():
     bare = [Node("neuro", "department", "Neurologie"), NODES[5]], [Relation("c", "WORKS_IN", "neuro")]
     taxonomy = Taxonomy(*bare, type_words=TYPE_WORDS)

@@ -123,14 +123,14 @@ def test_a_rare_word_that_no_hit_has_brings_a_chunk(index: MemoryIndex):
 
 
 class Recording(MemoryIndex):
-    """Keeps the words that were looked up."""
+    """Keeps what it is asked."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.asked: list[Any] = []
 
     def find_terms(self, request: FindTerms) -> Any:
-        self.asked.append(request.text)
+        self.asked.append(request)
         return super().find_terms(request)
 
     def search(self, request: SearchChunks) -> Any:
@@ -154,10 +154,10 @@ def test_which_query_goes_where():
     question = Question("En de parkeerplaats?", rewritten="Waar parkeer ik voor de huidarts?")
     retrieved = retrieve(question, index=index, embed=lambda text: embedded.append(text) or UP, taxonomy=FIELD)
     assert embedded == ["Waar parkeer ik voor de huidarts? Dermatologie"]
-    assert index.asked[0] == "Waar parkeer ik voor de huidarts? En de parkeerplaats? Dermatologie Garage"
+    assert index.asked[0].text == "Waar parkeer ik voor de huidarts? En de parkeerplaats? Dermatologie Garage"
     assert retrieved.trace.queries == {
         "vector": "Waar parkeer ik voor de huidarts? Dermatologie",
-        "keyword": index.asked[0],
+        "keyword": index.asked[0].text,
         "rescue": "Waar parkeer ik voor de huidarts? En de parkeerplaats?",
     }
     assert retrieved.query == "Waar parkeer ik voor de huidarts? Dermatologie"
@@ -176,6 +176,20 @@ def test_a_filter_holds_in_every_channel_and_in_rescue(index: MemoryIndex, condi
         retrieved = retrieve(question, config, index=index, embed=embed, filter=condition)
         assert set(ids(retrieved)) <= {"park#1", "huid#0", "epil#0"}
         assert ids(retrieved)
+
+
+def test_a_filter_goes_with_every_request_and_hides_nodes_of_others_from_each_form_of_the_question():
+    theirs = Node("garage", "place", "Garage", ("parkeerplaats",), {"tenant": "noord"})
+    index, condition = Recording(CHUNKS, VECTORS), {"tenant": "zuid"}
+    question = Question("En de parkeerplaats bij psoriasis?", rewritten="Waar is de route?")
+    config = RetrievalConfig(limit=1, keyword_weight=0.0)
+    given: dict[str, Any] = {"index": index, "embed": embed, "taxonomy": Taxonomy([theirs])}
+    assert "Garage" in retrieve(question, config, **given).trace.queries["keyword"]
+    index.asked.clear()
+    found = retrieve(question, config, filter=condition, **given)
+    assert [type(request) for request in index.asked] == [FindTerms, SearchChunks, SearchChunks]
+    assert [request.filter for request in index.asked] == [condition] * 3
+    assert "Garage" not in str(found.trace.queries)
 
 
 # Channels of another make
