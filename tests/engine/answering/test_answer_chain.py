@@ -275,6 +275,7 @@ async def awaited(request):
         (late, r"no answer within 0\.05 s", TimeoutError),
         (lambda request: 7, "a model must answer with a string or a ModelReply, got 7", InputError),
         (awaited, "needs aanswer", InputError),
+        (Scripted(" \n"), "the model answered with nothing, and ended by 'stop'", None),
     ],
 )
 def test_a_failing_model_is_one_clear_error(model, message, cause):

@@ -18,7 +18,7 @@ from ctxassembly import (
     Labels,
     presets,
 )
-from ctxassembly.answering import AnswerConfig, Exchange
+from ctxassembly.answering import AnswerConfig, Exchange, ModelReply
 
 A = {"tenant": "a"}
 
@@ -46,11 +46,12 @@ def test_the_same_question_is_answered_once_with_all_that_it_rests_on():
 
 
 @pytest.mark.parametrize("other", ["is parking free?", "Is  parking free?", "Is parking free? "])
-def test_a_question_is_the_same_only_as_it_was_typed(other):
+@pytest.mark.parametrize("history", [[], [Exchange("Where is it?", "In the hall.")]], ids=["alone", "rewritten"])
+def test_a_question_is_the_same_only_as_it_was_typed(other, history):
     # "Who pays for IT?" asks about a department, "who pays for it?" about whatever was spoken of.
-    cache = Shelf()
-    kept(Scripted(), cache).answer("Is parking free?", filter=A)
-    kept(Scripted(), cache).answer(other, filter=A)
+    cache, model = Shelf(), Scripted(understand={"question": "Is parking in the hall free?"})
+    for question in ("Is parking free?", other):
+        kept(model, cache).answer(question, filter=A, history=history)
     assert len(cache) == 2
 
 
@@ -122,6 +123,10 @@ OTHERS = {
     "no filter": {"filter": None},
     "mode": {"mode": "full"},
     "history": {"history": [Exchange("Where is it?", "In the hall.")]},
+    "understanding": {
+        "history": [Exchange("Where is it?", "In the hall.")],
+        "model": Scripted(understand={"question": "Is parking near the hall free?"}),
+    },
     "answer": {"config": AnswerConfig(style="strict")},
     "answer.forbidden": {"config": AnswerConfig(forbidden=lambda text: False)},
     "retrieval": {"retrieval": replace(KEYWORDS, limit=3)},
@@ -129,6 +134,7 @@ OTHERS = {
     "assembly.encoding": {"assembly": AssemblyConfig(encoding=len)},
     "assembly.neighbors": {"assembly": AssemblyConfig(neighbors="unfiltered")},
     "published": {"assembly": presets.FIVE_STAGE},
+    "filters of the index": {"index": hospital().with_filter(A)},
     "channels": {"channels": {"questions": lambda query, limit, condition: []}},
     "model": {"model": Named("gpt-4o")},
     "function": {"model": lambda request: "Parking is free [1]."},
@@ -142,6 +148,18 @@ def test_each_setting_makes_another_key():
         chain = {name: one for name, one in given.items() if name not in call}
         kept(chain.pop("model", None) or Scripted(understand="{}"), cache, **chain).answer(PARKING, **call)
     assert len(cache) == 1 + len(OTHERS)
+
+
+@pytest.mark.parametrize(
+    ("scope", "finish", "entries"),
+    [("everybody", "stop", 1), (lambda call: None, "stop", 0), ("everybody", "length", 0)],
+    ids=["whole", "of nobody", "cut"],
+)
+def test_neither_an_answer_for_nobody_nor_one_that_was_cut_is_kept(scope, finish, entries):
+    cache = Shelf()
+    for _ in range(2):
+        kept(lambda request: ModelReply("Parking is free [1].", finish), cache, scope=scope).answer(PARKING, filter=A)
+    assert len(cache) == entries
 
 
 @pytest.mark.parametrize(

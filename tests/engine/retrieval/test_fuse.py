@@ -36,6 +36,10 @@ def test_each_score_is_divided_by_the_best_of_its_channel_and_weighted():
     assert list(scores(fused(some)).items()) == [(id_, round(value / 0.8, 4)) for id_, value in raw.items()]
 
 
+def test_below_0_the_best_cosine_is_still_the_best():
+    assert scores(fused([scored("B", -0.4, 0.0), scored("A", -0.1, 0.0)])) == {"A": 1.0, "B": 0.7}
+
+
 @pytest.mark.parametrize("fusion", ["convex", "rrf"])
 @pytest.mark.parametrize(("weight", "first"), [(0.0, "A"), (0.3, "A"), (0.7, "B"), (1.0, "B")])
 def test_the_weight_is_heeded(fusion: Any, weight: float, first: str):

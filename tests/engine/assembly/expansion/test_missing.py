@@ -166,6 +166,16 @@ class ById:
         return [self.chunks[ref.chunk_id] for ref in refs if ref.chunk_id in self.chunks]
 
 
+@pytest.mark.parametrize("others", [(0, 2), (0, 1, 2)], ids=["beside it", "in its place"])
+@pytest.mark.parametrize("holds_filter", [None, True])
+def test_the_store_of_another_collection_gives_no_neighbors(others: Sequence[int], holds_filter: bool | None) -> None:
+    store = Answering(*(Chunk(f"x{n}", "a", f"Part {n} of another text.", n) for n in others), holds_filter=holds_filter)
+    context = of(Chunk("a#1", "a", "Rest.", 1), store=store)
+    assert context.text == "[1] Source: unknown\nRest."
+    (note,) = context.trace.notes
+    assert note.startswith("The store doesn't contain 1 of 1 retrieved chunk (first: 'a#1').")
+
+
 def test_links_alone_make_a_document() -> None:
     chunks = chain(*"abcdefgh")
     for config in (UNFILTERED, AssemblyConfig()):

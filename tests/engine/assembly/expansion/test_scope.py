@@ -63,6 +63,8 @@ def test_agreement(hit: dict[Any, Any], neighbor: dict[Any, Any], agree: bool):
 
 def test_a_neighbor_is_compared_with_its_hit_and_not_with_the_chunk_between():
     assert standing(read(SECRET, 0)) == ["A0", "A2"]
+    mixed = document({1: {"acl": "b"}, 5: {"acl": "b"}}, {"acl": "a"}, chunks=6)  # nor with a hit elsewhere
+    assert standing(read(mixed, 0, 5, config=AssemblyConfig(window=1))) == ["A0", "A5"]
     linked = split("A", "".join(f"part {n} of the text. " for n in range(10, 60)), size=200, indexed=False, links="pn")
     linked = [
         Chunk(c.id, "A", c.text, prev_id=c.prev_id, next_id=c.next_id, metadata={"acl": n % 2})
