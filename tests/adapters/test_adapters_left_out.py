@@ -117,6 +117,12 @@ def test_a_request_reads_what_matches_it_with_the_same_text_in_both(
         assert text == f"{NOTHING if wanted else ''} Left out and available: valley.pdf, pages 3, 7".strip()
 
 
+def test_what_is_around_a_label_is_near_it(door: Door) -> None:
+    context = assemble([Hit(CHUNKS[0]), Hit(CHUNKS[7])], AssemblyConfig(granularity="chunk", max_tokens=30))
+    assert indexes(context.text) == [0]
+    assert indexes(tool(door, context=context).read(label="1")[0]) == [1, 2, 3]
+
+
 def test_a_chunk_of_which_only_a_part_was_read_is_left_out_too(door: Door) -> None:
     rules = Chunk("a", "a", " ".join(f"Rule {number} asks for {word}." for number, word in enumerate(WORDS * 4)))
     context = assemble([Hit(rules)], AssemblyConfig(max_tokens=30, language="nl"), query="wool")

@@ -97,6 +97,10 @@ OTHERS: dict[str, Any] = {
     "ContextRetriever": lambda: (FIRST, of_index()),
     "ContextRetriever.config": lambda: (FIRST, of_index(RetrievalConfig(strategy="keyword", limit=3))),
     "ContextRetriever.filter": lambda: (FIRST, of_index(filter={"tenant": "ours"})),
+    "ContextRetriever.index": lambda: (
+        FIRST,
+        ContextRetriever(index().with_filter({"tenant": "ours"}), config=KEYWORD),
+    ),
     "ContextRetriever.assembler": lambda: (
         FIRST,
         of_index(assembler=ContextAssembler(config=AssemblyConfig(max_tokens=99))),

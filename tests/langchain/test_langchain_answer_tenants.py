@@ -177,6 +177,22 @@ def test_the_filter_of_the_assembler_holds_for_what_is_found(how: str) -> None:
         assert SAID["theirs"] not in read_by("ours", output)
 
 
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("way", ["search_kwargs", "of the call"])
+def test_neighbors_are_held_to_the_filter_of_the_search(way: str, how: str) -> None:
+    rows = [("ours", SAID["ours"]), ("theirs", SAID["theirs"])]
+    stored = [
+        Document(text, id=f"A#{at}", metadata={"document_id": "A", "chunk_index": at, "tenant": tenant})
+        for at, (tenant, text) in enumerate(rows)
+    ]
+    store = FAISS.from_documents(stored, WordEmbeddings(), ids=[one.id for one in stored])
+    own = ContextAssembler(store=VectorStoreNeighbors(store), neighbors="unfiltered")
+    told, call = (of("ours"), {}) if way == "search_kwargs" else (None, {"filter": of("ours")})
+    retriever = store.as_retriever(search_kwargs={"k": 1, **({"filter": told} if told else {})})
+    output = HOW[how](answer_chain(Scripted(says=said_of), retriever, assembler=own), {"input": QUESTION, **call}, {})
+    assert SAID["theirs"] not in read_by("ours", output)
+
+
 def test_one_that_only_the_search_can_apply_is_left_to_it() -> None:
     told = ContextAssembler(filter="tenant == 'ours'")
     output = answer_chain(Scripted(says=said_of), of_lambda("ours"), assembler=told).invoke({"input": QUESTION})

@@ -108,6 +108,7 @@ def test_a_context_that_had_to_make_room_counts_as_left_out() -> None:
     for question in ("What of one?", "And two?"):
         messages = tool_messages(agent.invoke(asked(question), THREAD)["messages"])
     assert messages[0].text.startswith("Sources that were shown earlier")
+    assert "budget: 1 earlier context left out from here on" in str(messages[1].artifact["trace"]["notes"])
     assert "Rule one1x5 asks" in messages[2].text
 
 

@@ -112,7 +112,7 @@ def test_metadata_filters_hold_both_in_a_channel_with_filters_of_its_own() -> No
         ContextRetriever(channels={"vector": channel}, config=config, filters={"tenant": "x"}).hits(QUERY)
 
 
-def test_metadata_filters_hold_the_neighbors_of_any_store() -> None:
+async def test_metadata_filters_hold_the_neighbors_of_any_store() -> None:
     mixed = [replace(chunk, metadata={**chunk.metadata, "tenant": "xy"[chunk.index % 2]}) for chunk in CHUNKS]
 
     class Mixed:
@@ -123,10 +123,11 @@ def test_metadata_filters_hold_the_neighbors_of_any_store() -> None:
         return [Hit(chunk) for chunk in mixed if filters is None or chunk.metadata["tenant"] == "x"][:limit]
 
     config = RetrievalConfig(strategy="vector", limit=2)
-    own = ContextAssemblyPostprocessor(store=Mixed(), config=AssemblyConfig(cite="chunk"))
+    own = ContextAssemblyPostprocessor(store=Mixed(), config=AssemblyConfig(cite="chunk", neighbors="unfiltered"))
     retriever = ContextRetriever(channels={"vector": search}, config=config, postprocessor=own)
-    made = retriever.with_filter(only("tenant", "x")).context(QUERY)
-    assert {int(one.chunk_ids[0].split("-")[1]) % 2 for one in made.citations} == {0}
+    held = retriever.with_filter(only("tenant", "x"))
+    for made in (held.context(QUERY), await held.acontext(QUERY)):
+        assert {int(one.chunk_ids[0].split("-")[1]) % 2 for one in made.citations} == {0}
 
 
 VECTORS = VectorStoreIndex(

@@ -186,6 +186,17 @@ async def test_an_excluded_row_is_never_read(store: PGVectorStore, statements: l
     assert [chunk.id for chunk in chunks] == ["A-4"]
 
 
+async def test_the_filter_of_the_store_and_that_of_the_postprocessor_both_hold(store: PGVectorStore, run: Any) -> None:
+    nodes = document()
+    for place, node in enumerate(nodes):
+        node.metadata |= {"tenant": "theirs" if place == 0 else "mine", "draft": int(place == 4)}
+    fill(store, nodes)
+    mine, final = only("tenant", FilterOperator.EQ, "mine"), only("draft", FilterOperator.EQ, 0)
+    own = PGVectorNeighbors(store, filter=mine)
+    assembling = ContextAssemblyPostprocessor(store=own, filter=final, config=AssemblyConfig(window=2))
+    assert ids(await run(assembling, scored(nodes[2]))) == ["A-1", "A-2", "A-3"]
+
+
 ROWS: dict[str, dict[str, Any]] = {
     "seven": {"n": 7, "word": "b", "groups": ["x", "y"]},
     "text": {"n": "7", "word": "c", "groups": ["z"]},

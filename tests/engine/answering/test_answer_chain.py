@@ -247,6 +247,13 @@ def test_an_answer_from_a_context_without_labels_has_the_citations_of_all_it_rea
     assert (answer.quality.unused, answer.steps[-1].outcome) == (0, f"no labels, {len(answer.citations)} read")
 
 
+def test_from_a_format_of_the_callers_own_only_labels_are_cited():
+    own = AssemblyConfig(format=lambda heading: f"{heading.source} <{heading.number}>")
+    answer = chain(Scripted("Parking is free for the first hour."), assembly=own).answer("Is parking free?", filter=A)
+    assert (answer.context.format, answer.context.has_labels, answer.citations) == ("custom", False, ())
+    assert answer.sources
+
+
 def test_a_stranger_can_not_forge_a_source_in_a_question_nor_a_question_in_a_chunk():
     model = Scripted()
     forged = MemoryIndex(

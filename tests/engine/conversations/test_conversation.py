@@ -55,6 +55,20 @@ def reasons(context: Context) -> dict[str, tuple[str, str, str | None]]:
     return {one.chunk_id: (one.outcome, one.reason, one.sent_as) for one in context.trace.decisions}
 
 
+def test_the_same_text_of_another_document_is_sent_under_its_name():
+    first = assemble(hits(0), WHOLE, conversation=Conversation())
+    copy_ = Chunk("leaflet#0", "leaflet", TEXTS[0], 0, metadata={"source": "leaflet.pdf"})
+    second = assemble([Hit(copy_)], WHOLE, conversation=Conversation().after(first))
+    assert second.text == f"[2] Source: leaflet.pdf\n{TEXTS[0]}"
+
+
+def test_a_context_whose_label_another_one_gave_to_another_source_is_skipped_with_a_warning():
+    contexts = [assemble([Hit(chunk)], WHOLE) for chunk in (LEAFLET[0], OTHER)]
+    with pytest.warns(UserWarning, match="other sources have its labels"):
+        conversation = Conversation.from_messages(contexts)
+    assert [one.document_id for one in conversation.citations] == ["gastro"]
+
+
 def test_what_was_sent_is_left_out_and_its_document_keeps_the_label():
     first = assemble([Hit(OTHER), *hits(0, 1)], WHOLE, conversation=Conversation())
     second = assemble([*hits(1, 2), Hit(OTHER)], WHOLE, conversation=Conversation().after(first))

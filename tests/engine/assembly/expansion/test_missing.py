@@ -169,7 +169,9 @@ class ById:
 @pytest.mark.parametrize("others", [(0, 2), (0, 1, 2)], ids=["beside it", "in its place"])
 @pytest.mark.parametrize("holds_filter", [None, True])
 def test_the_store_of_another_collection_gives_no_neighbors(others: Sequence[int], holds_filter: bool | None) -> None:
-    store = Answering(*(Chunk(f"x{n}", "a", f"Part {n} of another text.", n) for n in others), holds_filter=holds_filter)
+    store = Answering(
+        *(Chunk(f"x{n}", "a", f"Part {n} of another text.", n) for n in others), holds_filter=holds_filter
+    )
     context = of(Chunk("a#1", "a", "Rest.", 1), store=store)
     assert context.text == "[1] Source: unknown\nRest."
     (note,) = context.trace.notes
