@@ -15,7 +15,7 @@ from langchain_core.runnables import ConfigurableField, RunnableBinding, Runnabl
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, FilterNotSeenWarning
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors, answer_chain
 from langchain_samples import Recorder, document, memory_store, vector_store
 
@@ -69,6 +69,17 @@ def test_there_it_is_told_to_the_assembler(wrapped: str) -> None:
     assert chunk_ids(assembler.invoke(inside.invoke(QUERY), filter=ours)) == ["A#2", "A#4", "A#6"]
     context = (inside | assembler.as_context(filter=ours)).invoke(QUERY)
     assert context.citations[0].chunk_ids == ("A#2", "A#4", "A#6")
+
+
+class Derived(VectorStoreRetriever):
+    """It may filter by itself."""
+
+
+def test_the_filter_of_a_derived_retriever_is_not_read() -> None:
+    inside = Derived(vectorstore=vector_store(CORPUS), search_kwargs={"k": 1, "filter": ours})
+    with pytest.warns(FilterNotSeenWarning):
+        found = over(inside, config=AssemblyConfig(window=2)).invoke(QUERY)
+    assert chunk_ids(found) == ["A#2", "A#4", "A#6"]  # by their metadata
 
 
 @pytest.mark.parametrize("wrapped", WRAPPED)
