@@ -32,6 +32,7 @@ notebooks: .venv/notebooks  ## execute the notebooks on fresh kernels and store 
 
 picture: .venv/notebooks .venv/browser  ## draw the pictures of the readme, light and dark, with Chromium
 	@PYTHONPATH=notebooks $(BIN)/python -m tour.picture
+
 docs: .venv/docs  ## build the documentation into site/; a broken link, an unlisted page or a missing anchor is an error
 	@$(MKDOCS) build --strict
 

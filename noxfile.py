@@ -23,9 +23,8 @@ EXTRAS = (
     "semantic",
     "models",
     "fast",
-    "inspect",
 )
-MOST = ("langchain", "agents", "llamaindex", "postgres", "qdrant", "embedded", "models", "inspect")
+MOST = ("langchain", "agents", "llamaindex", "postgres", "qdrant", "embedded", "models")
 """Without torch, which has no wheels for a new Python for months, and `fast`, which has none for an old one."""
 PYTHONS = ("3.10", "3.12", "3.13", "3.14")
 BESIDE = {"postgres": ("embedded",)}

@@ -15,7 +15,6 @@ from langchain_ctxassembly.convert.messages import to_messages as to_messages
 from langchain_ctxassembly.convert.messages import to_search_results as to_search_results
 from langchain_ctxassembly.convert.messages import to_tool_output as to_tool_output
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever as ContextAssemblyRetriever
-from langchain_ctxassembly.stores.numbering import anumber_stored_chunks as anumber_stored_chunks
 from langchain_ctxassembly.stores.numbering import number_chunks as number_chunks
 from langchain_ctxassembly.stores.numbering import number_stored_chunks as number_stored_chunks
 from langchain_ctxassembly.stores.postgres import PGVectorNeighbors as PGVectorNeighbors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, cast
 
 from langchain_core.callbacks import Callbacks, adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
@@ -13,10 +13,12 @@ from langchain_core.runnables.utils import AnyConfigurableField
 from pydantic import ConfigDict, Field, InstanceOf, PlainValidator, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
 
+from ctxassembly.adapters.metadata import context_event
 from ctxassembly.assembly.arguments import settings_of, valid_config, with_neighbors
 from ctxassembly.assembly.call import System
 from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.supplement import SupplementInput, supplement_from_retrieval
+from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
 from ctxassembly.config.hints import check_store, raises_config_errors
 from ctxassembly.context import Context
@@ -25,9 +27,8 @@ from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.metadata_keys import with_keys
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.metadata import ContextPayload
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm
+from ctxassembly.runtime.assemble import aassemble, assemble, check_llm
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for
@@ -37,8 +38,6 @@ from langchain_ctxassembly.convert.documents import documents_from, read_documen
 from langchain_ctxassembly.convert.models import async_text_model, text_model
 from langchain_ctxassembly.search import SearchFilter, apply_filter
 from langchain_ctxassembly.spans import Spans, has_listeners
-
-T = TypeVar("T")
 
 CONTEXT_RUN = "ContextAssembler.as_context"
 EVENT = "context_assembled"
@@ -125,10 +124,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     @model_validator(mode="after")
     def _check_settings(self) -> Self:
+        self.config = with_neighbors(self.config, self.neighbors)
         settings = self.assembly_settings
         counter_for(settings.encoding)  # a missing vocabulary is an error now
         check_store(self.store)
-        if not (self.embeddings is None or _can_embed(self.embeddings)):
+        can_embed = any(hasattr(self.embeddings, name) for name in ("embed_documents", "aembed_documents", "__call__"))
+        if not (self.embeddings is None or can_embed):
             raise ConfigError("embeddings", "an object with embed_documents(texts) or a function", self.embeddings)
         if settings.dedup == "semantic" and self.embeddings is None:
             # Documents carry no vectors, so it can't work with any documents.
@@ -146,12 +147,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         Raises:
             InputError: `input` has another form.
         """
-        return self._call_with_config(self._assemble_documents, input, config, **kwargs)
+        # LangChain's type requires a run manager, which isn't used here, beside the config of child runs.
+        return self._call_with_config(cast(Any, self._documents), input, config, **kwargs)
 
     @override
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """Async version of `invoke`."""
-        return await self._acall_with_config(self._aassemble_documents, input, config, **kwargs)
+        return await self._acall_with_config(cast(Any, self._adocuments), input, config, **kwargs)
 
     def as_context(self, *, config: RunnableConfig | None = None, filter: Any = None) -> Runnable[Any, Context]:
         """Return a runnable with the same inputs that gives the `Context`, whose `str()` is its text.
@@ -181,45 +183,47 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def assemble_context(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> Context:
         """Return the context of `inputs`, in the run of `config`. Neighbors pass the `filter` of the call."""
-        return self._assemble_as(_get_context, inputs, config, filter)
+        return self._assemble(inputs, config, filter)
 
     async def aassemble_context(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> Context:
         """Async version of `assemble_context`."""
-        return await self._aassemble_as(_get_context, inputs, config, filter)
+        return await self._aassemble(inputs, config, filter)
 
-    def _assemble_as(
-        self, transform: Callable[[ContextPayload], T], inputs: Any, config: RunnableConfig, filter: Any
-    ) -> T:
-        """Return `transform` of the context of `inputs`, after issuing its warnings and its event."""
+    def _documents(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> list[Document]:
+        return documents_from(self._assemble(inputs, config, filter))
+
+    async def _adocuments(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> list[Document]:
+        return await run_in_worker(partial(documents_from, await self._aassemble(inputs, config, filter)))
+
+    def _assemble(self, inputs: Any, config: RunnableConfig, filter: Any) -> Context:
+        """Return the context of `inputs`, after issuing its warnings and its event."""
         spans = Spans(config)
-        arguments = self._arguments(inputs, filter)
         llm = text_model(self.llm, lambda: spans.config)
-        context = assemble(**arguments, llm=llm, on_stage=spans.on_stage)
-        _, output, event = _build_result(transform, has_listeners(config), context)
+        context = assemble(**self._arguments(inputs, filter), llm=llm, on_stage=spans.on_stage)
         self._issue_warnings(context)
-        if event is not None:
-            dispatch_custom_event(EVENT, event, config=config)
-        return output
+        if has_listeners(config):
+            dispatch_custom_event(EVENT, context_event(context), config=config)
+        return context
 
-    async def _aassemble_as(
-        self, transform: Callable[[ContextPayload], T], inputs: Any, config: RunnableConfig, filter: Any
-    ) -> T:
-        """Async version of `_assemble_as`."""
+    async def _aassemble(self, inputs: Any, config: RunnableConfig, filter: Any) -> Context:
+        """Async version of `_assemble`."""
         spans = Spans(config)
-        build = partial(_build_result, transform, has_listeners(config))
-        arguments = self._arguments(inputs, filter)
         llm = async_text_model(self.llm, lambda: spans.config)
-        context, output, event = await assemble_as(build, **arguments, llm=llm, on_stage=spans.aon_stage)
+        context = await aassemble(**self._arguments(inputs, filter), llm=llm, on_stage=spans.aon_stage)
         self._issue_warnings(context)
-        if event is not None:
+        if has_listeners(config):
+            event = await run_in_worker(partial(context_event, context))
             await adispatch_custom_event(EVENT, event, config=config)
-        return output
+        return context
+
+    def _issue_warnings(self, context: Context) -> None:
+        self._warnings.warn(*neighbor_warnings(context.trace, FILTER_CALL), key=type(self.store))
 
     def _arguments(self, inputs: Any, filter: Any) -> dict[str, Any]:
         """Return the arguments of `assemble` that its sync and async forms share."""
         return {
             **self._read_inputs(inputs),
-            "config": self.effective_config,
+            "config": self.config,
             "store": self.neighbor_store(filter),
             "embeddings": self.embeddings,
             "scorer": self.scorer,
@@ -227,19 +231,14 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         }
 
     @property
-    def effective_config(self) -> AssemblyConfig | System:
-        """The config, with `neighbors` in place of its own."""
-        return with_neighbors(self.config, self.neighbors)
-
-    @property
     def assembly_settings(self) -> AssemblyConfig:
-        """The same as settings, also of a system of its own: its keys, filters, language, format and limit."""
-        return settings_of(self.effective_config)
+        """The config as settings, also of a system of its own: its keys, filters, language, format and limit."""
+        return settings_of(self.config)
 
     @property
     def settings(self) -> dict[str, Any]:
         """All that its contexts depend on, of the store its class alone: for the key of a cached answer."""
-        names = ("effective_config", "transform_fetched", "embeddings", "llm", "scorer")
+        names = ("config", "transform_fetched", "embeddings", "llm", "scorer")
         return {**{name: getattr(self, name) for name in names}, "store": type(self.store).__name__}
 
     def neighbor_store(self, filter: Any = None) -> Any:
@@ -305,43 +304,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         """Async version of `compress_documents`."""
         return await self.ainvoke({"documents": documents, "query": query}, {"callbacks": callbacks})
 
-    # LangChain passes the config of child runs to a parameter named `config`. Its type for these functions requires a
-    # run manager as well, which isn't used here.
-
-    def _assemble_documents(
-        self,
-        inputs: Any,
-        run_manager: Any,  # noqa: ARG002
-        config: RunnableConfig,
-        filter: Any = None,
-    ) -> list[Document]:
-        return self._assemble_as(documents_from, inputs, config, filter)
-
-    async def _aassemble_documents(
-        self,
-        inputs: Any,
-        run_manager: Any,  # noqa: ARG002
-        config: RunnableConfig,
-        filter: Any = None,
-    ) -> list[Document]:
-        return await self._aassemble_as(documents_from, inputs, config, filter)
-
-    def _issue_warnings(self, context: Context) -> None:
-        """Issue the warnings that `context` requires, once."""
-        self._warnings.warn(*neighbor_warnings(context.trace, FILTER_CALL), key=type(self.store))
-
     def _read_inputs(self, inputs: Any) -> dict[str, Any]:
         """Return hits, query and supplement, from either form of input. The engine checks the supplement."""
         documents, query, supplement, conversation = inputs, None, None, self.conversation
         if isinstance(inputs, Mapping):
             if "documents" not in inputs:
-                key = next(
-                    (key for key, value in inputs.items() if isinstance(value, (list, tuple, Retrieved))), "context"
-                )
-                raise InputError(
-                    f"{INPUT_FORMS}, got the keys {safe_repr(list(inputs))}: write {{'documents': itemgetter({key!r}), "
-                    "'query': itemgetter('question')} | assembler"
-                )
+                raise InputError(f"{INPUT_FORMS}, got the keys {safe_repr(list(inputs))}")
             documents, query, supplement = inputs["documents"], _query_in(inputs), inputs.get("supplement")
             conversation = read_conversation(inputs.get("conversation")) or conversation
         hits: Sequence[Hit]
@@ -389,20 +357,3 @@ def _query_in(inputs: Mapping[str, Any]) -> Any:
 
 def _as_configurable(given: Any) -> Any:
     return given.model_copy(update={"is_configurable": True}) if isinstance(given, ContextAssembler) else given
-
-
-def _can_embed(embeddings: Any) -> bool:
-    return callable(embeddings) or hasattr(embeddings, "embed_documents") or hasattr(embeddings, "aembed_documents")
-
-
-def _build_result(
-    transform: Callable[[ContextPayload], T], has_listener: bool, context: Context
-) -> tuple[Context, T, dict[str, Any] | None]:
-    """Return a context, its `transform`, and its event, which may take as long as a small assembly."""
-    payload = ContextPayload(context)
-    event = {"citations": payload.citations, "trace": payload.trace} if has_listener else None
-    return context, transform(payload), event
-
-
-def _get_context(payload: ContextPayload) -> Context:
-    return payload.context

@@ -4,40 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
-from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import ensure_config, patch_config
-from pydantic import ConfigDict, Field, InstanceOf, SkipValidation, model_validator
+from langchain_core.runnables.config import ensure_config
+from pydantic import Field, InstanceOf, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.assembly.supplement import SupplementInput, resolve_supplement
+from ctxassembly.assembly.supplement import resolve_supplement
 from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.config.retrieval import RetrievalConfig
-from ctxassembly.context import Context
 from ctxassembly.data.filters import combine_filters
-from ctxassembly.data.retrieval import Channel
+from ctxassembly.data.retrieval import Channel, Retrieved
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncIndex, Index
 from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.evidence import has_chunks
 from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_channel, to_question
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.models import as_reranker
-from langchain_ctxassembly.search import ambient_config, search_channel
+from langchain_ctxassembly.retriever import AssemblingRetriever, Call, Found
+from langchain_ctxassembly.search import search_channel
 from langchain_ctxassembly.spans import Spans
 from langchain_ctxassembly.stores.filters import and_filters
 
 
 @raises_config_errors
-class ContextRetriever(BaseRetriever):
+class ContextRetriever(AssemblingRetriever):
     """Retrieves from `index` with several signals, assembles, and returns one document per label.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
@@ -70,7 +66,6 @@ class ContextRetriever(BaseRetriever):
     config: InstanceOf[RetrievalConfig] = Field(default_factory=RetrievalConfig)
     k: int | None = Field(default=None, ge=1)
     """The number of chunks to retrieve, in place of `config.limit`. For one call: `invoke(query, k=3)`."""
-    assembler: InstanceOf[ContextAssembler] = Field(default_factory=ContextAssembler)
     taxonomy: InstanceOf[Taxonomy] | None = None
     """The names of the field, by which words of the query are resolved."""
     channels: Mapping[Channel, Any] = Field(default_factory=dict)
@@ -84,18 +79,13 @@ class ContextRetriever(BaseRetriever):
     """A function from a chunk to its category of content, for affinity. None reads "category" of its metadata."""
     filter: Any = None
     """The filter of every call, in the form of the index. The filter of a call is applied in addition."""
-    supplement: SupplementInput = None
-    """Text that is in no chunk: text, a `Supplement`, or a function from the query to one of them or None."""
-
-    # The base class ignores unknown parameters, and so every misspelled one.
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     def __init__(self, index: Any = None, embeddings: Any = None, **settings: Any) -> None:
         super().__init__(**{"index": index, "embeddings": embeddings, **settings})
 
     @model_validator(mode="after")
     def _check_settings(self) -> Self:
-        prepare_search(self.config, **self._retrieve_arguments())
+        prepare_search(**self.search_arguments())
         return self
 
     def with_filter(self, filter: Any) -> Self:
@@ -112,71 +102,51 @@ class ContextRetriever(BaseRetriever):
         Raises:
             ConfigError: `filter` can't be combined with the retriever's own, as a function with a mapping.
         """
-        return self._run_retrieval(self._build_question(query, filter), k, ensure_config())
+        return self._retrieve(self._build_question(query, filter), k, ensure_config())
 
     async def aretrieve(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Retrieved:
         """Async version of `retrieve`."""
-        return await self._arun_retrieval(self._build_question(query, filter), k, ensure_config())
-
-    def context(
-        self,
-        query: str | Question,
-        *,
-        k: int | None = None,
-        filter: Any = None,
-        conversation: Any = None,
-        config: RunnableConfig | None = None,
-    ) -> Context:
-        """Return the context that `invoke` would turn into documents, in the run of `config`, with its retrieval."""
-        config = ensure_config(config)
-        assembler, inputs = self._retrieve_for(query, k, filter, conversation, config)
-        return replace(assembler.as_context().invoke(inputs, config), retrieved=inputs["documents"])
-
-    async def acontext(
-        self,
-        query: str | Question,
-        *,
-        k: int | None = None,
-        filter: Any = None,
-        conversation: Any = None,
-        config: RunnableConfig | None = None,
-    ) -> Context:
-        """Async version of `context`."""
-        config = ensure_config(config)
-        assembler, inputs = await self._aretrieve_for(query, k, filter, conversation, config)
-        return replace(await assembler.as_context().ainvoke(inputs, config), retrieved=inputs["documents"])
+        return await self._aretrieve(self._build_question(query, filter), k, ensure_config())
 
     @override
-    def _get_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: CallbackManagerForRetrieverRun,
-        k: int | None = None,
-        filter: Any = None,
-        conversation: Any = None,
-    ) -> list[Document]:
-        config = patch_config(None, callbacks=run_manager.get_child())
-        assembler, inputs = self._retrieve_for(query, k, filter, conversation, config)
-        return assembler.invoke(inputs, config)
+    def _search(self, call: Call, config: RunnableConfig) -> Found:
+        question = self._build_question(call.query, call.filter)
+        return self._found(question, self._retrieve(question, call.k, config), call.conversation)
 
     @override
-    async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        k: int | None = None,
-        filter: Any = None,
-        conversation: Any = None,
-    ) -> list[Document]:
-        config = patch_config(None, callbacks=run_manager.get_child())
-        assembler, inputs = await self._aretrieve_for(query, k, filter, conversation, config)
-        return await assembler.ainvoke(inputs, config)
+    async def _asearch(self, call: Call, config: RunnableConfig) -> Found:
+        question = self._build_question(call.query, call.filter)
+        return self._found(question, await self._aretrieve(question, call.k, config), call.conversation)
+
+    def _retrieve(self, question: Question, k: int | None, config: RunnableConfig) -> Retrieved:
+        return retrieve(question, **self.search_arguments(k), on_stage=Spans(config).on_stage)
+
+    async def _aretrieve(self, question: Question, k: int | None, config: RunnableConfig) -> Retrieved:
+        return await aretrieve(question, **self.search_arguments(k), on_stage=Spans(config).aon_stage)
+
+    def _found(self, question: Question, retrieved: Retrieved, conversation: Any) -> Found:
+        supplement = resolve_supplement(question.text, self.supplement)
+        inputs = {"documents": retrieved, "supplement": supplement, "conversation": conversation}
+        return self.filtered_assembler(question.filter), inputs
 
     def search_arguments(self, k: int | None = None) -> dict[str, Any]:
         """Return the arguments of `retrieve`, but query and `on_stage`."""
-        return {"config": self._config_with_limit(k), **self._retrieve_arguments()}
+        keys, limit = self.assembler.assembly_settings.keys, self.k if k is None else k
+
+        def search(_: str, *arguments: Any) -> Any:
+            return search_channel(*arguments, keys=keys)
+
+        return {
+            "config": self.config if limit is None else replace(self.config, limit=limit),
+            "index": self.index,
+            "embed": self.embeddings,
+            "taxonomy": self.taxonomy,
+            "channels": {
+                name: to_channel(name, one, "LangChain", BaseRetriever, search) for name, one in self.channels.items()
+            },
+            "rerankers": [as_reranker(one) for one in self.rerankers],
+            "category_of": self.category_of,
+        }
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -198,47 +168,6 @@ class ContextRetriever(BaseRetriever):
         question = to_question(query, None)
         return replace(question, filter=_combine_filters(self.call_filter(question.filter), filter))
 
-    def _retrieve_for(
-        self, query: str | Question, k: int | None, filter: Any, conversation: Any, config: RunnableConfig
-    ) -> tuple[ContextAssembler, dict[str, Any]]:
-        """Return the assembler of a call, and its inputs: what was retrieved."""
-        question = self._build_question(query, filter)
-        with ambient_config(config):
-            retrieved = self._run_retrieval(question, k, config)
-        return self.filtered_assembler(question.filter), self._assembler_inputs(retrieved, question, conversation)
-
-    async def _aretrieve_for(
-        self, query: str | Question, k: int | None, filter: Any, conversation: Any, config: RunnableConfig
-    ) -> tuple[ContextAssembler, dict[str, Any]]:
-        """Async version of `_retrieve_for`."""
-        question = self._build_question(query, filter)
-        with ambient_config(config):
-            retrieved = await self._arun_retrieval(question, k, config)
-        return self.filtered_assembler(question.filter), self._assembler_inputs(retrieved, question, conversation)
-
-    def _run_retrieval(self, question: Question, k: int | None, config: RunnableConfig) -> Retrieved:
-        return retrieve(question, **self.search_arguments(k), on_stage=Spans(config).on_stage)
-
-    async def _arun_retrieval(self, question: Question, k: int | None, config: RunnableConfig) -> Retrieved:
-        return await aretrieve(question, **self.search_arguments(k), on_stage=Spans(config).aon_stage)
-
-    def _retrieve_arguments(self) -> dict[str, Any]:
-        search = partial(search_channel, keys=self.assembler.assembly_settings.keys)
-        return {
-            "index": self.index,
-            "embed": self.embeddings,
-            "taxonomy": self.taxonomy,
-            "channels": {
-                name: to_channel(name, one, "LangChain", BaseRetriever, search) for name, one in self.channels.items()
-            },
-            "rerankers": [as_reranker(one) for one in self.rerankers],
-            "category_of": self.category_of,
-        }
-
-    def _config_with_limit(self, k: int | None) -> RetrievalConfig:
-        k = self.k if k is None else k
-        return self.config if k is None else replace(self.config, limit=k)
-
     def filtered_assembler(self, condition: Any) -> ContextAssembler:
         """Return the assembler of a call: with the index as its store of neighbors, filtered by `condition`.
 
@@ -254,10 +183,6 @@ class ContextRetriever(BaseRetriever):
                 raise ConfigError("assembler.store", allowed, store)
             store = store.with_filter(condition)
         return self.assembler.model_copy(update={"store": store})
-
-    def _assembler_inputs(self, retrieved: Retrieved, question: Question, conversation: Any) -> dict[str, Any]:
-        supplement = resolve_supplement(question.text, self.supplement)
-        return {"documents": retrieved, "supplement": supplement, "conversation": conversation}
 
 
 def _combine_filters(own: Any, other: Any) -> Any:

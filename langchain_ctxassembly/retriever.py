@@ -1,10 +1,12 @@
-"""`ContextAssemblyRetriever`: a retriever that returns the assembled context, one document per label."""
+"""`ContextAssemblyRetriever`, and what it shares with `ContextRetriever`: one document per label of a context."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -19,6 +21,7 @@ from ctxassembly.assembly.supplement import SupplementInput, resolve_supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.context import Context
+from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
@@ -28,8 +31,126 @@ from langchain_ctxassembly.search import ScoredRetriever, SearchType, ambient_co
 from langchain_ctxassembly.stores.vectorstore import make_neighbor_store
 
 
+class Call(NamedTuple):
+    """One call of a retriever."""
+
+    query: Any
+    k: int | None = None
+    filter: Any = None
+    conversation: Any = None
+
+
+Found = tuple[ContextAssembler, Mapping[str, Any]]
+"""The assembler of a call, whose neighbors pass its filters, and its input."""
+
+
+class AssemblingRetriever(BaseRetriever):
+    """A retriever that returns the assembled context of what it found."""
+
+    assembler: InstanceOf[ContextAssembler] = Field(default_factory=ContextAssembler)
+    supplement: SupplementInput = None
+    """Text that is in no document: text, a `Supplement`, or a function from the query to one of them or None."""
+
+    # The base class ignores unknown parameters, and so every misspelled one.
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    @abstractmethod
+    def _search(self, call: Call, config: RunnableConfig) -> Found:
+        """Return what the search of a call found."""
+
+    @abstractmethod
+    async def _asearch(self, call: Call, config: RunnableConfig) -> Found:
+        """Async version of `_search`."""
+
+    def _max_labels(self, k: int | None) -> int | None:  # noqa: ARG002
+        """Return the number of labels to return, for the `k` of a call; None means all."""
+        return None
+
+    @override
+    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """Return the assembled documents for a query. `k`, `filter` and `conversation` may be given for this call."""
+        with ambient_config(ensure_config(config)):
+            return super().invoke(input, config, **kwargs)
+
+    @override
+    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """Async version of `invoke`."""
+        with ambient_config(ensure_config(config)):
+            return await super().ainvoke(input, config, **kwargs)
+
+    def context(
+        self,
+        query: Any,
+        *,
+        k: int | None = None,
+        filter: Any = None,
+        conversation: Any = None,
+        config: RunnableConfig | None = None,
+    ) -> Context:
+        """Return the context that `invoke` would turn into documents, in the run of `config`, with its retrieval.
+
+        Raises:
+            ConfigError: only some of the labels are asked for: a context has all that its budget allows.
+        """
+        config = self._context_config(k, config)
+        with ambient_config(config):
+            assembler, inputs = self._search(Call(query, k, filter, conversation), config)
+        return _with_retrieval(assembler.as_context().invoke(inputs, config), inputs)
+
+    async def acontext(
+        self,
+        query: Any,
+        *,
+        k: int | None = None,
+        filter: Any = None,
+        conversation: Any = None,
+        config: RunnableConfig | None = None,
+    ) -> Context:
+        """Async version of `context`."""
+        config = self._context_config(k, config)
+        with ambient_config(config):
+            assembler, inputs = await self._asearch(Call(query, k, filter, conversation), config)
+        return _with_retrieval(await assembler.as_context().ainvoke(inputs, config), inputs)
+
+    @override
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **arguments: Any
+    ) -> list[Document]:
+        call, config = Call(query, **arguments), patch_config(None, callbacks=run_manager.get_child())
+        with ambient_config(config):
+            assembler, inputs = self._search(call, config)
+        return _first_labels(assembler.invoke(inputs, config), self._max_labels(call.k))
+
+    @override
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **arguments: Any
+    ) -> list[Document]:
+        call, config = Call(query, **arguments), patch_config(None, callbacks=run_manager.get_child())
+        with ambient_config(config):
+            assembler, inputs = await self._asearch(call, config)
+        return _first_labels(await assembler.ainvoke(inputs, config), self._max_labels(call.k))
+
+    def _context_config(self, k: int | None, config: RunnableConfig | None) -> RunnableConfig:
+        if self._max_labels(k) is not None:
+            raise ConfigError("k", "None where the whole context is asked for, whose budget says how much it has", k)
+        return ensure_config(config)
+
+
+def _with_retrieval(context: Context, inputs: Mapping[str, Any]) -> Context:
+    found = inputs["documents"]
+    return replace(context, retrieved=found) if isinstance(found, Retrieved) else context
+
+
+def _first_labels(documents: list[Document], max_labels: int | None) -> list[Document]:
+    """Return the documents of the first labels, and the supplement wherever it is."""
+    if max_labels is None:
+        return documents
+    number = count(1)
+    return [one for one in documents if "citation" not in one.metadata or next(number) <= max_labels]
+
+
 @raises_config_errors
-class ContextAssemblyRetriever(BaseRetriever):
+class ContextAssemblyRetriever(AssemblingRetriever):
     r"""Retrieves with `retriever`, assembles with `assembler`, and returns one document per label.
 
     Both get the query and the config of the call. Their runs are children of this retriever's run. `k` is the maximum
@@ -55,13 +176,8 @@ class ContextAssemblyRetriever(BaseRetriever):
     """
 
     retriever: InstanceOf[Runnable[str, list[Document]]]
-    assembler: InstanceOf[ContextAssembler] = Field(default_factory=ContextAssembler)
     k: int | None = Field(default=None, ge=1)
     """The maximum number of labels, without a supplement; None means all. For one call: `invoke(query, k=3)`."""
-    supplement: SupplementInput = None
-
-    # The base class ignores unknown parameters, and so every misspelled one.
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     @classmethod
     def from_vectorstore(
@@ -94,24 +210,20 @@ class ContextAssemblyRetriever(BaseRetriever):
             ValueError: `assembler` is given together with a setting of its own, `hits` is below 1, or the search has a
                 filter that can't be applied to the neighbors.
         """
-        if not isinstance(vectorstore, VectorStore):
-            instead = ": write ContextAssemblyRetriever(retriever=...)" if isinstance(vectorstore, Runnable) else ""
-            raise ConfigError("vectorstore", "a VectorStore", vectorstore, instead)
         check_int("hits", hits, 1)
         if assembler is None:
             assembler = ContextAssembler(config=config or AssemblyConfig(), store=store)
         elif config is not None or store is not None:
             raise ConfigError("assembler", "given without config and store, which are its own", assembler)
-        options = {"k": hits, **(search_kwargs or {})}
-        if assembler.store is None:
-            neighbor_store = make_neighbor_store(vectorstore, assembler.assembly_settings.keys)
-            assembler = assembler.model_copy(update={"store": neighbor_store})
+        keys = assembler.assembly_settings.keys
         retriever = ScoredRetriever(
             vectorstore=vectorstore,
             search_type=search_type,
-            search_kwargs=options,
-            keys=assembler.assembly_settings.keys,
+            search_kwargs={"k": hits, **(search_kwargs or {})},
+            keys=keys,
         )
+        if assembler.store is None:
+            assembler = assembler.model_copy(update={"store": make_neighbor_store(vectorstore, keys)})
         return cls(retriever=retriever, assembler=assembler, k=k, supplement=supplement)
 
     @model_validator(mode="after")
@@ -121,113 +233,33 @@ class ContextAssemblyRetriever(BaseRetriever):
         return self
 
     @override
-    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """Return the assembled documents for a query. `k`, `filter` and `conversation` may be given for this call."""
-        with ambient_config(ensure_config(config)):
-            return super().invoke(input, config, **kwargs)
+    def _max_labels(self, k: int | None) -> int | None:
+        if k is not None and k < 1:
+            raise ConfigError("k", "an integer of at least 1", k)
+        return self.k if k is None else k
 
     @override
-    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """Async version of `invoke`."""
-        with ambient_config(ensure_config(config)):
-            return await super().ainvoke(input, config, **kwargs)
-
-    def context(
-        self, query: str, *, filter: Any = None, conversation: Any = None, config: RunnableConfig | None = None
-    ) -> Context:
-        """Return the context that `invoke` would turn into documents, in the run of `config`.
-
-        Raises:
-            ConfigError: the retriever has a `k`: a context has all labels that its budget allows.
-        """
-        config = self._context_config(config)
-        assembler, inputs = self._retrieve(query, filter, conversation, config)
-        return assembler.as_context().invoke(inputs, config)
-
-    async def acontext(
-        self, query: str, *, filter: Any = None, conversation: Any = None, config: RunnableConfig | None = None
-    ) -> Context:
-        """Async version of `context`."""
-        config = self._context_config(config)
-        assembler, inputs = await self._aretrieve(query, filter, conversation, config)
-        return await assembler.as_context().ainvoke(inputs, config)
+    def _search(self, call: Call, config: RunnableConfig) -> Found:
+        arguments, assembler = self._prepare_search(call)
+        return assembler, self._assembler_inputs(call, self.retriever.invoke(call.query, config, **arguments))
 
     @override
-    def _get_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: CallbackManagerForRetrieverRun,
-        k: int | None = None,
-        filter: Any = None,
-        conversation: Any = None,
-    ) -> list[Document]:
-        config = patch_config(None, callbacks=run_manager.get_child())
-        assembler, inputs = self._retrieve(query, filter, conversation, config)
-        return self._limit_labels(k, assembler.invoke(inputs, config))
+    async def _asearch(self, call: Call, config: RunnableConfig) -> Found:
+        arguments, assembler = self._prepare_search(call)
+        found = await self.retriever.ainvoke(call.query, config, **arguments)
+        return assembler, self._assembler_inputs(call, found)
 
-    @override
-    async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        k: int | None = None,
-        filter: Any = None,
-        conversation: Any = None,
-    ) -> list[Document]:
-        config = patch_config(None, callbacks=run_manager.get_child())
-        assembler, inputs = await self._aretrieve(query, filter, conversation, config)
-        return self._limit_labels(k, await assembler.ainvoke(inputs, config))
-
-    def _context_config(self, config: RunnableConfig | None) -> RunnableConfig:
-        if self.k is not None:
-            raise ConfigError(
-                "k", "None where the whole context is asked for, whose budget says how much it has", self.k
-            )
-        return ensure_config(config)
-
-    def _prepare_search(self, query: str, condition: Any) -> tuple[dict[str, Any], ContextAssembler]:
+    def _prepare_search(self, call: Call) -> tuple[dict[str, Any], ContextAssembler]:
         """Return the arguments of a search, and the assembler under its filter as it is before the search."""
-        if not isinstance(query, str):
-            raise InputError(f"query must be a string, got {safe_repr(query)}")
-        arguments = filter_arguments(self.retriever, condition)
+        if not isinstance(call.query, str):
+            raise InputError(f"query must be a string, got {safe_repr(call.query)}")
+        arguments = filter_arguments(self.retriever, call.filter)
         return arguments, self.assembler.limited_to(search_filter(self.retriever, arguments))
 
-    def _retrieve(
-        self, query: str, condition: Any, conversation: Any, config: RunnableConfig
-    ) -> tuple[ContextAssembler, dict[str, Any]]:
-        """Return the assembler of a call, and its inputs: what the search found."""
-        arguments, assembler = self._prepare_search(query, condition)
-        with ambient_config(config):
-            documents = self.retriever.invoke(query, config, **arguments)
-        return assembler, self._assembler_inputs(documents, query, conversation)
-
-    async def _aretrieve(
-        self, query: str, condition: Any, conversation: Any, config: RunnableConfig
-    ) -> tuple[ContextAssembler, dict[str, Any]]:
-        """Async version of `_retrieve`."""
-        arguments, assembler = self._prepare_search(query, condition)
-        with ambient_config(config):
-            documents = await self.retriever.ainvoke(query, config, **arguments)
-        return assembler, self._assembler_inputs(documents, query, conversation)
-
-    def _assembler_inputs(self, documents: Any, query: str, conversation: Any) -> dict[str, Any]:
+    def _assembler_inputs(self, call: Call, documents: Any) -> dict[str, Any]:
         if not isinstance(documents, Iterable) or isinstance(documents, (str, Document, Mapping)):
             kind = type(self.retriever).__name__
             raise InputError(f"{kind} must return a list of Document, got {safe_repr(documents)}")
-        return assembler_inputs(documents, query, resolve_supplement(query, self.supplement), conversation)
-
-    def _limit_labels(self, k: int | None, documents: list[Document]) -> list[Document]:
-        """Return the documents of the first `k` labels, and the supplement wherever it is."""
-        if k is not None and k < 1:
-            raise ConfigError("k", "an integer of at least 1", k)
-        max_labels = self.k if k is None else k
-        if max_labels is None:
-            return documents
-        label_number = count(1)
-        return [
-            document
-            for document in documents
-            if "citation" not in document.metadata or next(label_number) <= max_labels
-        ]
+        return assembler_inputs(
+            documents, call.query, resolve_supplement(call.query, self.supplement), call.conversation
+        )

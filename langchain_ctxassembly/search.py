@@ -6,11 +6,10 @@ applies: stores of neighbors get the same one, so that no chunk that it excludes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
-from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast
@@ -24,21 +23,20 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import ConfigDict, Field, InstanceOf
 from typing_extensions import override
 
+from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.filters import check_size, combine_filters, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import ConfigError
 from ctxassembly.stores.filtered import FilteredStore
 from langchain_ctxassembly.convert.documents import read_documents
-from langchain_ctxassembly.stores.filters import Predicate, and_filters, kind_of, predicate
-from langchain_ctxassembly.stores.identity import unwrap
+from langchain_ctxassembly.stores.filters import and_filters, kind_of, predicate, unwrap
 
 SearchType = Literal["similarity", "similarity_score_threshold", "mmr"]
 
-SEARCH_METHODS: dict[SearchType, str] = {
+SCORED_METHODS = {
     "similarity": "similarity_search_with_score",
     "similarity_score_threshold": "similarity_search_with_relevance_scores",
-    "mmr": "max_marginal_relevance_search",
 }
 SCORE_KEY = "relevance_score"
 """The metadata key under which LangChain's rerankers write their score."""
@@ -46,16 +44,13 @@ SCORE_KEY = "relevance_score"
 ScoredDocuments = Sequence[tuple[Document, float | None]]
 
 
-class ScoredRetriever(BaseRetriever):
+@raises_config_errors
+class ScoredRetriever(VectorStoreRetriever):
     """A retriever over a vector store that writes the score of each document into its metadata.
 
-    A higher score is better, even if the store returns distances: `as_scores` distinguishes the two. The arguments of a
-    call are added to the arguments of every search, as in `VectorStoreRetriever`.
+    A higher score is better, even if the store returns distances: `as_scores` distinguishes the two.
     """
 
-    vectorstore: InstanceOf[VectorStore]
-    search_type: SearchType = "similarity"
-    search_kwargs: dict[str, Any] = Field(default_factory=dict)
     keys: InstanceOf[MetadataKeys] = Field(default_factory=MetadataKeys)
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
@@ -63,28 +58,29 @@ class ScoredRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
-        method, has_scores = self._search_method("")
-        found = getattr(self.vectorstore, method)(query, **self._search_arguments(kwargs))
-        return self._with_scores(found) if has_scores else found
+        method, options = self._scored_method, self._search_arguments(kwargs)
+        if method is None:
+            return super()._get_relevant_documents(query, run_manager=run_manager, **options)
+        return self._with_scores(getattr(self.vectorstore, method)(query, **options))
 
     @override
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
-        method, has_scores = self._search_method("a")
-        found = await getattr(self.vectorstore, method)(query, **self._search_arguments(kwargs))
-        return self._with_scores(found) if has_scores else found
+        method, options = self._scored_method, self._search_arguments(kwargs)
+        if method is None:
+            return await super()._aget_relevant_documents(query, run_manager=run_manager, **options)
+        return self._with_scores(await getattr(self.vectorstore, f"a{method}")(query, **options))
 
-    def _search_method(self, prefix: str) -> tuple[str, bool]:
-        """Return the name of the search method, and True if it gives scores."""
-        kind = type(self.vectorstore)
+    @property
+    def _scored_method(self) -> str | None:
+        """The name of the search method that gives scores; None if the vector store has none for the type of search."""
+        kind, method = type(self.vectorstore), SCORED_METHODS.get(self.search_type)
         if self.search_type == "similarity" and all(
-            getattr(kind, name) is getattr(VectorStore, name)
-            for name in ("similarity_search_with_score", "asimilarity_search_with_score")
+            getattr(kind, f"{prefix}{method}") is getattr(VectorStore, f"{prefix}{method}") for prefix in ("", "a")
         ):
-            # The store has none of its own; the base class only raises.
-            return f"{prefix}similarity_search", False
-        return prefix + SEARCH_METHODS[self.search_type], self.search_type != "mmr"
+            return None  # the method of the base class only raises
+        return method
 
     def _search_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the search's arguments. A hybrid config keeps the first query it sees, so each search gets a copy."""
@@ -125,23 +121,16 @@ def as_scores(numbers: Sequence[Any]) -> list[float] | None:
 
 
 def search_channel(
-    channel: str, retriever: BaseRetriever, query: str, limit: int, condition: Any, *, keys: MetadataKeys
+    retriever: BaseRetriever, query: str, limit: int, condition: Any, *, keys: MetadataKeys
 ) -> list[Hit]:
     """Return the hits of a retriever that is a channel of a retrieval.
 
     A vector store's retriever takes the number of chunks and the filter of the call, in addition to its own. Any
     other retriever gives as many as it was set up for, and is refused a filter: it would not apply it.
     """
-    options: dict[str, Any] = {}
+    options = filter_arguments(retriever, condition) if is_filter(condition) else {}
     if type(retriever) in DIRECT_RETRIEVERS:
-        options["k"], own = limit, cast(Any, retriever).search_kwargs.get("filter")
-        if is_filter(condition):
-            # LangChain would put it in the place of the retriever's own.
-            allowed = "without a filter of its own, where a call has another one"
-            options["filter"] = combine_filters(own, condition, f"channels[{channel!r}]", allowed, and_filters, own)
-    elif is_filter(condition):
-        allowed = f"one whose search takes a filter, where a call has one; {type(retriever).__name__} would ignore it"
-        raise ConfigError(f"channels[{channel!r}]", allowed, retriever)
+        options["k"] = limit
     return read_documents(retriever.invoke(query, **options), keys).hits[:limit]
 
 
@@ -167,34 +156,25 @@ def search_filter(retriever: Any, arguments: Mapping[str, Any] = MappingProxyTyp
     return SearchFilter(copied, retriever.vectorstore) if is_filter(condition) else None
 
 
-def with_call_filter(retriever: Any, condition: Any) -> dict[str, Any]:
-    """Return the arguments by which the search of `retriever` applies the filter of a call; none without a filter.
+def filter_arguments(retriever: Any, condition: Any) -> dict[str, Any]:
+    """Return the search arguments that apply the filter of a call in addition to the retriever's own; none without.
 
     Raises:
-        InputError: the search would not apply it.
+        ConfigError: the search would not apply a filter, or the two have no common form.
     """
     if condition is None:
         return {}
     if type(retriever) not in DIRECT_RETRIEVERS:
-        raise InputError(
+        raise ConfigError.worded(
+            "filter",
             "filter= of a call needs a VectorStoreRetriever or ScoredRetriever directly inside, not "
             f"{type(retriever).__name__}: give the filter to the search in its own way, and to the assembler, "
-            "ContextAssembler(filter=...)"
+            "ContextAssembler(filter=...)",
         )
-    return {"filter": condition}
-
-
-def filter_arguments(retriever: Any, condition: Any) -> dict[str, Any]:
-    """Return the search arguments that apply the filter of a call, in addition to the retriever's own.
-
-    Raises:
-        InputError: the search would not apply a filter.
-    """
-    arguments, own = with_call_filter(retriever, condition), search_filter(retriever)
-    if not arguments or own is None:
-        return arguments
+    own = retriever.search_kwargs.get("filter")
+    # LangChain would put the filter of the call in the place of the retriever's own.
     allowed = "without a filter of its own, where a call has another one"
-    return {"filter": combine_filters(own.condition, condition, "retriever", allowed, and_filters, own.condition)}
+    return {"filter": combine_filters(own, condition, "retriever", allowed, and_filters, own)}
 
 
 @contextmanager
@@ -222,23 +202,17 @@ def apply_filter(store: Any, condition: Any, vectorstore: Any = None) -> Any:
     """
     if store is None or not is_filter(condition):
         return store
-    if _can_apply_filter(store, vectorstore):
+    names = {field.name for field in fields(store)} if is_dataclass(store) else ()
+    is_same_kind = (
+        "vectorstore" not in names or vectorstore is None or kind_of(store.vectorstore) is kind_of(vectorstore)
+    )
+    if "filter" in names and is_same_kind:
         combined = and_filters(store.filter, condition) if is_filter(store.filter) else condition
         if combined is not None:
             return replace(store, filter=combined)
-    return FilteredStore(store, filter_chunks=partial(_filter_chunks, predicate(vectorstore, condition)))
+    accepts = predicate(vectorstore, condition)
 
+    def passes(chunk: Chunk) -> bool:
+        return accepts(Document(id=chunk.id, page_content=chunk.text, metadata=dict(chunk.metadata)))
 
-def _can_apply_filter(store: Any, vectorstore: Any) -> bool:
-    names = {field.name for field in fields(store)} if is_dataclass(store) else set()
-    if "filter" not in names:
-        return False
-    return "vectorstore" not in names or vectorstore is None or kind_of(store.vectorstore) is kind_of(vectorstore)
-
-
-def _filter_chunks(accepts: Predicate, chunks: Iterable[Chunk]) -> list[Chunk]:
-    return [
-        chunk
-        for chunk in chunks
-        if accepts(Document(id=chunk.id, page_content=chunk.text, metadata=dict(chunk.metadata)))
-    ]
+    return FilteredStore(store, filter_chunks=lambda chunks: list(filter(passes, chunks)))

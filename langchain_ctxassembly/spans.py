@@ -9,7 +9,7 @@ stage that fails has the error; one that went on without something says so under
 from __future__ import annotations
 
 from contextvars import Token
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.runnables import RunnableConfig
@@ -20,16 +20,8 @@ from langchain_core.runnables.config import (
     var_child_runnable_config,
 )
 
-from ctxassembly.data.trace import StageBegan, StageEnded, StageEvent
+from ctxassembly.data.trace import StageBegan, StageEnded, StageEvent, StageFailed
 from ctxassembly.protocols import AsyncOnStage, OnStage
-
-
-class _OpenStage(NamedTuple):
-    """A stage under way: its run, the config for what it calls, and what that replaced."""
-
-    run: Any
-    config: RunnableConfig
-    token: Token[RunnableConfig | None]
 
 
 class Spans:
@@ -37,13 +29,14 @@ class Spans:
 
     def __init__(self, config: RunnableConfig) -> None:
         self._parent_config = config
-        self._open_stages: list[_OpenStage] = []
-        """The stages under way, the innermost last: a retrieval of an answer is one, and has steps."""
+        self._open_stages: list[tuple[Any, RunnableConfig, Token[RunnableConfig | None]]] = []
+        """The stages under way, the innermost last: a retrieval of an answer is one, and has steps. Each has its run,
+        the config for what it calls, and what that replaced."""
 
     @property
     def config(self) -> RunnableConfig:
         """The config for what the stage under way calls."""
-        return self._open_stages[-1].config if self._open_stages else self._parent_config
+        return self._open_stages[-1][1] if self._open_stages else self._parent_config
 
     @property
     def on_stage(self) -> OnStage | None:
@@ -57,13 +50,9 @@ class Spans:
 
         def on_stage(event: StageEvent) -> None:
             if isinstance(event, StageBegan):
-                self._enter_run(self._start_run(event, manager))
-                return
-            run = self._leave_run()
-            if isinstance(event, StageEnded):
-                run.on_chain_end(dict(event.outputs))
+                self._enter(self._start(event, manager))
             else:
-                run.on_chain_error(event.error)
+                self._leave(event)
 
         return on_stage
 
@@ -76,13 +65,9 @@ class Spans:
 
         async def on_stage(event: StageEvent) -> None:
             if isinstance(event, StageBegan):
-                self._enter_run(await self._start_run(event, manager))
-                return
-            run = self._leave_run()
-            if isinstance(event, StageEnded):
-                await run.on_chain_end(dict(event.outputs))
+                self._enter(await self._start(event, manager))
             else:
-                await run.on_chain_error(event.error)
+                await self._leave(event)
 
         return on_stage
 
@@ -97,21 +82,23 @@ class Spans:
             return False
         return any(not handler.ignore_chain for handler in above.handlers)
 
-    def _start_run(self, event: StageBegan, manager: Any) -> Any:
+    def _start(self, event: StageBegan, manager: Any) -> Any:
         """Start the run of a stage as a child of the innermost open stage; awaitable if `manager` is async."""
-        above = self._open_stages[-1].run.get_child() if self._open_stages else manager
+        above = self._open_stages[-1][0].get_child() if self._open_stages else manager
         return above.on_chain_start(None, dict(event.inputs), name=event.span_name)
 
-    def _enter_run(self, run: Any) -> None:
+    def _enter(self, run: Any) -> None:
         """Make `run` the parent of every later call, by the config and by the ambient context."""
         config = patch_config(self._parent_config, callbacks=run.get_child())
-        self._open_stages.append(_OpenStage(run, config, var_child_runnable_config.set(config)))
+        self._open_stages.append((run, config, var_child_runnable_config.set(config)))
 
-    def _leave_run(self) -> Any:
-        """Return the run under way, which is left."""
-        stage = self._open_stages.pop()
-        var_child_runnable_config.reset(stage.token)
-        return stage.run
+    def _leave(self, event: StageEnded | StageFailed) -> Any:
+        """End the run under way; awaitable if its manager is async."""
+        run, _, replaced = self._open_stages.pop()
+        var_child_runnable_config.reset(replaced)
+        if isinstance(event, StageEnded):
+            return run.on_chain_end(dict(event.outputs))
+        return run.on_chain_error(event.error)
 
 
 def has_listeners(config: RunnableConfig) -> bool:

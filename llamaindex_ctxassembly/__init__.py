@@ -7,5 +7,5 @@ from __future__ import annotations
 
 from ctxassembly.lazy import lazy_names
 
-_EXTRAS = {"llamaindex_ctxassembly.stores.postgres": ("llamaindex,postgres", "pgvector")}
+_EXTRAS = {"llamaindex_ctxassembly.postgres": ("llamaindex,postgres", "pgvector")}
 __all__, __getattr__, __dir__ = lazy_names(__name__, "llamaindex", _EXTRAS)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
@@ -14,29 +14,25 @@ from llama_index.core.indices.vector_store.retrievers import VectorIndexRetrieve
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from ctxassembly.assembly.supplement import supplement_from_retrieval
+from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import combine_filters, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.retrieval import Channel
+from ctxassembly.data.retrieval import Channel, Retrieved
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncIndex, Index
 from ctxassembly.retrieval.fusion import Classifier
 from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.evidence import has_chunks
 from ctxassembly.runtime.retrieve import aretrieve, prepare_search, retrieve, to_channel, to_question
-from ctxassembly.user_warnings import WarnOnce
-from llamaindex_ctxassembly.convert.models import as_embeddings, as_reranker
-from llamaindex_ctxassembly.convert.nodes import read_nodes
 from llamaindex_ctxassembly.events import on_stage
-from llamaindex_ctxassembly.postprocessor import AssembledNodes, ContextAssemblyPostprocessor, itself
-from llamaindex_ctxassembly.responses import warn_if_split, without_span
-from llamaindex_ctxassembly.stores.filters import and_filters
-
-T = TypeVar("T")
+from llamaindex_ctxassembly.filters import and_filters
+from llamaindex_ctxassembly.models import as_embeddings, as_reranker
+from llamaindex_ctxassembly.nodes import read_nodes
+from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor, nodes_of
 
 
 class ContextRetriever(BaseRetriever):
@@ -54,8 +50,7 @@ class ContextRetriever(BaseRetriever):
 
     LlamaIndex passes only the query to a retriever. For each user's query engine or tool, create one with
     `retriever.with_filter(filters)`. `hits(query)` returns the hits and how each was ranked, `context(query)` the
-    context and the decision on each chunk. Both take `similarity_top_k` and `filters` for one call, in addition to the
-    retriever's own, and a `Question`, which can carry more than the query text.
+    context and the decision on each chunk. Both take a `Question`, which can carry more than the query text.
 
     Each step of the retrieval and each stage of the assembly is a span below the retriever's, `ctxassembly.search` or
     `ctxassembly.budget`, whose result has counts.
@@ -95,17 +90,14 @@ class ContextRetriever(BaseRetriever):
         rerankers: Sequence[Any] = (),
         category_of: Classifier | None = None,
         callback_manager: CallbackManager | None = None,
-        verbose: bool = False,
     ) -> None:
-        super().__init__(callback_manager=callback_manager, verbose=verbose)
-        self._config = _config_with_limit(config or RetrievalConfig(), similarity_top_k)
-        self._index = index
+        super().__init__(callback_manager=callback_manager)
+        config = config or RetrievalConfig()
         self._filters = filters
-        self._warnings = WarnOnce()
-        self._base_postprocessor = postprocessor or ContextAssemblyPostprocessor()
-        self._postprocessor = _with_index_store(self._base_postprocessor, index, filters)
-        search = partial(_search, keys=self._base_postprocessor.assembly_settings.keys)
-        self._retrieve_arguments: dict[str, Any] = {
+        self.postprocessor = postprocessor or ContextAssemblyPostprocessor()
+        search = partial(_search, keys=self.postprocessor.assembly_settings.keys)
+        self.search_arguments: dict[str, Any] = {
+            "config": config if similarity_top_k is None else replace(config, limit=similarity_top_k),
             "index": index,
             "embed": as_embeddings(embed_model),
             "taxonomy": taxonomy,
@@ -116,7 +108,8 @@ class ContextRetriever(BaseRetriever):
             "rerankers": [as_reranker(one) for one in rerankers],
             "category_of": category_of,
         }
-        prepare_search(self._config, **self._retrieve_arguments)
+        self.filtered_postprocessor(filters)  # filters that can't be applied are an error now
+        prepare_search(**self.search_arguments)
 
     def with_filter(self, filters: Any) -> ContextRetriever:
         """Return this retriever, limited to the chunks that pass `filters`, too.
@@ -125,121 +118,62 @@ class ContextRetriever(BaseRetriever):
             ConfigError: they have no known form, or can't be combined with the retriever's own.
         """
         retriever = copy(self)
-        retriever._filters = combined_filters = _combine_filters(self._filters, filters)  # noqa: SLF001 - its own
-        retriever._postprocessor = self.filtered_postprocessor(combined_filters)  # noqa: SLF001
+        retriever._filters = self.call_filters(filters)  # noqa: SLF001 - its own
+        retriever.filtered_postprocessor(retriever._filters)  # noqa: SLF001
         return retriever
 
-    def hits(self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None) -> Retrieved:
+    def hits(self, query: str | Question) -> Retrieved:
         """Return the hits for `query`, best first, and how each was ranked."""
-        return self._run_retrieval(self._build_question(query, filters), similarity_top_k)
+        return retrieve(self._question(query), **self.search_arguments, on_stage=on_stage())
 
-    async def ahits(
-        self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None
-    ) -> Retrieved:
+    async def ahits(self, query: str | Question) -> Retrieved:
         """Async version of `hits`."""
-        return await self._arun_retrieval(self._build_question(query, filters), similarity_top_k)
+        return await aretrieve(self._question(query), **self.search_arguments, on_stage=on_stage())
 
-    def context(self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None) -> Context:
+    def context(self, query: str | Question) -> Context:
         """Return the context that `retrieve` would turn into nodes, for a look at its decisions."""
-        return self._assemble_as(itself, self._build_question(query, filters), similarity_top_k)
+        question = self._question(query)
+        postprocessor = self.filtered_postprocessor(question.filter)
+        retrieved = retrieve(question, **self.search_arguments, on_stage=on_stage())
+        arguments = postprocessor.arguments(retrieved.hits, retrieved.query, supplement_from_retrieval(retrieved))
+        return replace(postprocessor.assemble(arguments), retrieved=retrieved)
 
-    async def acontext(
-        self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None
-    ) -> Context:
+    async def acontext(self, query: str | Question) -> Context:
         """Async version of `context`."""
-        return await self._aassemble_as(itself, self._build_question(query, filters), similarity_top_k)
-
-    @without_span  # LlamaIndex puts one around the method called here
-    def retrieve(self, str_or_query_bundle: str | QueryBundle) -> list[NodeWithScore]:
-        """Return the nodes of the context for a query, one per label."""
-        warn_if_split(self._warnings)
-        return super().retrieve(str_or_query_bundle)
-
-    @without_span
-    async def aretrieve(self, str_or_query_bundle: str | QueryBundle) -> list[NodeWithScore]:
-        """Async version of `retrieve`."""
-        warn_if_split(self._warnings)
-        return await super().aretrieve(str_or_query_bundle)
+        question = self._question(query)
+        postprocessor = self.filtered_postprocessor(question.filter)
+        retrieved = await aretrieve(question, **self.search_arguments, on_stage=on_stage())
+        arguments = postprocessor.arguments(retrieved.hits, retrieved.query, supplement_from_retrieval(retrieved))
+        return replace(await postprocessor.aassemble(arguments), retrieved=retrieved)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        question = self._build_question(query_bundle.query_str, None)
-        return self._assemble_as(AssembledNodes.build, question).emit_event().nodes
+        return nodes_of(self.context(query_bundle.query_str))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        question = self._build_question(query_bundle.query_str, None)
-        return (await self._aassemble_as(AssembledNodes.build, question)).emit_event().nodes
-
-    def _assemble_as(
-        self, transform: Callable[[Context], T], question: Question, similarity_top_k: int | None = None
-    ) -> T:
-        """Return `transform` of the context for `question`, which shows how its hits were found."""
-        postprocessor = self.filtered_postprocessor(question.filter)
-        retrieved = self._run_retrieval(question, similarity_top_k)
-        arguments = postprocessor.arguments(retrieved.hits, retrieved.query, supplement_from_retrieval(retrieved))
-        return postprocessor.assemble_as(lambda context: transform(replace(context, retrieved=retrieved)), arguments)
-
-    async def _aassemble_as(
-        self, transform: Callable[[Context], T], question: Question, similarity_top_k: int | None = None
-    ) -> T:
-        """Async version of `_assemble_as`."""
-        postprocessor = self.filtered_postprocessor(question.filter)
-        retrieved = await self._arun_retrieval(question, similarity_top_k)
-        arguments = postprocessor.arguments(retrieved.hits, retrieved.query, supplement_from_retrieval(retrieved))
-        return await postprocessor.aassemble_as(
-            lambda context: transform(replace(context, retrieved=retrieved)), arguments
-        )
+        return await run_in_worker(partial(nodes_of, await self.acontext(query_bundle.query_str)))
 
     def call_filters(self, filters: Any) -> Any:
         """Return the filters of a call: the retriever's own, and `filters`."""
-        return _combine_filters(self._filters, filters)
+        allowed = "in the form of the retriever's own, which apply as well"
+        return combine_filters(self._filters, filters, "filters", allowed, and_filters)
 
-    @property
-    def postprocessor(self) -> ContextAssemblyPostprocessor:
-        """The postprocessor, without filters of the retriever and of a call."""
-        return self._base_postprocessor
-
-    def search_arguments(self, similarity_top_k: int | None = None) -> dict[str, Any]:
-        """Return the arguments of `retrieve`, but query and `on_stage`."""
-        return {"config": _config_with_limit(self._config, similarity_top_k), **self._retrieve_arguments}
-
-    def _build_question(self, query: str | Question, filters: Any) -> Question:
-        """Return the question of a call, with all filters that apply."""
+    def _question(self, query: str | Question) -> Question:
+        """Return the question of a call, with the retriever's own filters, too."""
         question = to_question(query, None)
-        return replace(question, filter=_combine_filters(_combine_filters(self._filters, question.filter), filters))
-
-    def _run_retrieval(self, question: Question, similarity_top_k: int | None) -> Retrieved:
-        return retrieve(question, **self.search_arguments(similarity_top_k), on_stage=on_stage())
-
-    async def _arun_retrieval(self, question: Question, similarity_top_k: int | None) -> Retrieved:
-        return await aretrieve(question, **self.search_arguments(similarity_top_k), on_stage=on_stage())
+        return replace(question, filter=self.call_filters(question.filter))
 
     def filtered_postprocessor(self, filters: Any) -> ContextAssemblyPostprocessor:
-        """Return the postprocessor whose neighbors must pass the filters of a call."""
-        return (
-            self._postprocessor
-            if filters is self._filters
-            else _with_index_store(self._base_postprocessor, self._index, filters)
-        )
+        """Return the postprocessor whose neighbors must pass the filters of a call, from the index if it has no store.
 
-
-def _config_with_limit(config: RetrievalConfig, similarity_top_k: int | None) -> RetrievalConfig:
-    return config if similarity_top_k is None else replace(config, limit=similarity_top_k)
-
-
-def _combine_filters(own: Any, other: Any) -> Any:
-    allowed = "in the form of the retriever's own, which apply as well"
-    return combine_filters(own, other, "filters", allowed, and_filters)
-
-
-def _with_index_store(
-    postprocessor: ContextAssemblyPostprocessor, index: Any, filters: Any
-) -> ContextAssemblyPostprocessor:
-    """Return `postprocessor` with the index as its store of neighbors, if it has none, filtered by `filters`."""
-    if postprocessor.has_store or not has_chunks(index):
-        return postprocessor.with_filter(filters)
-    if is_filter(filters) and hasattr(index, "with_filter"):  # in whatever form the index takes
-        return postprocessor.with_store(index.with_filter(filters))
-    return postprocessor.with_store(index).with_filter(filters)
+        Raises:
+            ConfigError: the filters have no known form.
+        """
+        index = self.search_arguments["index"]
+        if self.postprocessor.has_store or not has_chunks(index):
+            return self.postprocessor.with_filter(filters)
+        if is_filter(filters) and hasattr(index, "with_filter"):  # in whatever form the index takes
+            return self.postprocessor.with_store(index.with_filter(filters))
+        return self.postprocessor.with_store(index).with_filter(filters)
 
 
 _OTHER_FORM = "without filters of its own, where a call has some of another form"

@@ -13,14 +13,13 @@ from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemory
-from llama_index.core.utils import get_tokenizer
 
 from ctxassembly.concurrency import lock
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Conversation
+from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly.events import ContextsLeftOutEvent, dispatcher, has_listeners
+from llamaindex_ctxassembly.models import check_kind
 
 _Run = tuple[int, ChatMessage]
 """What tells one run of an agent from others: the number of messages before it, and the last one, its question."""
@@ -34,8 +33,7 @@ class MemoryConversation:
     A context counts as held as long as it is all the text of a tool's message, or is in one of the system or the user.
 
     Pass it to the postprocessors of all tools of the agent, and run the agent with the same memory. Text that the
-    memory has trimmed is sent again if it is found again, and a `ContextsLeftOutEvent` says how many tokens of contexts
-    were trimmed. A memory that was reset needs a new one.
+    memory has trimmed is sent again if it is found again. A memory that was reset needs a new one.
 
     >>> from llama_index.core.base.llms.types import ChatMessage
     >>> from llama_index.core.memory import ChatMemoryBuffer
@@ -60,19 +58,15 @@ class MemoryConversation:
         conversation: the contexts that were sent before.
 
     Raises:
-        ConfigError: an argument has the wrong type.
+        ConfigError: `memory` is something else.
+        InputError: `conversation` is something else.
     """
 
     def __init__(self, memory: BaseMemory, conversation: Conversation | None = None) -> None:
-        if not isinstance(memory, BaseMemory):
-            raise ConfigError("memory", "a LlamaIndex memory", memory)
-        if not (conversation is None or isinstance(conversation, Conversation)):
-            raise ConfigError("conversation", "a Conversation or None", conversation)
+        check_kind("memory", memory, BaseMemory, "a LlamaIndex memory")
         self._memory = memory
-        sent = conversation or Conversation()
+        sent = given_conversation(conversation) or Conversation()
         self._sent = replace(sent, labels=Labels(sent.free_label))
-        self._held = Conversation()
-        """The contexts with the text that the memory had at the last call."""
         self._in_flight: list[tuple[_Run, str]] = []
         self._lock = lock()
 
@@ -95,9 +89,6 @@ class MemoryConversation:
         with self._lock:
             self._in_flight = [(other, text) for other, text in self._in_flight if other == run]
             seen = self._sent.seen_in([*messages, *(text for _, text in self._in_flight)])
-            event = self._update_held(messages) if has_listeners(dispatcher) else None
-        if event is not None:
-            dispatcher.event(event)
 
         def record(context: Context) -> None:
             with self._lock:
@@ -106,20 +97,11 @@ class MemoryConversation:
 
         return seen, record
 
-    def _update_held(self, messages: Sequence[ChatMessage]) -> ContextsLeftOutEvent | None:
-        """Return the event of text that the memory has lost since the last call; None if it has lost none."""
-        before, self._held = self._held, self._sent.seen_in(messages)
-        pairs = zip(before.sent, self._held.sent, strict=False)  # what was sent since was never in the memory
-        texts = [old.text for old, new in pairs if not new.text]
-        tokenize = getattr(self._memory, "tokenizer_fn", None) or get_tokenizer()
-        lost = [len(tokenize(text)) for text in texts if text]
-        return ContextsLeftOutEvent(messages=len(lost), tokens=sum(lost)) if lost else None
-
     def __deepcopy__(self, memo: dict[int, Any]) -> MemoryConversation:
         return self  # the copy of a postprocessor takes part in the same conversation
 
 
-def check_conversation(given: object, parameter: str = "conversation") -> None:
+def check_conversation(given: object) -> None:
     """Check the `conversation` of a postprocessor.
 
     Raises:
@@ -128,25 +110,16 @@ def check_conversation(given: object, parameter: str = "conversation") -> None:
     is_known = given is None or isinstance(given, (MemoryConversation, Conversation)) or callable(given)
     if isinstance(given, type) or not is_known:
         allowed = "a MemoryConversation(memory), a Conversation, or a function without arguments that returns one"
-        raise ConfigError(parameter, allowed, given)
+        raise ConfigError("conversation", allowed, given)
 
 
-def resolve_conversation(given: Any) -> MemoryConversation | Conversation | None:
-    """Return the conversation for one call: `given`, or the result of calling it.
-
-    Raises:
-        ConfigError: the function returned something else than a conversation or None.
-    """
+def begin_turn(given: Any) -> Turn:
+    """Return the turn of a conversation, or of what a function returns; to a `Conversation` nothing is added."""
     found = given() if callable(given) else given
-    check_conversation(found, "what conversation() returns")
-    return found  # type: ignore[no-any-return]
+    return found.turn() if isinstance(found, MemoryConversation) else (found, lambda _: None)
 
 
-def begin_turn(given: MemoryConversation | Conversation | None) -> Turn:
-    """Return the turn of a conversation; a `Conversation` is a value, to which nothing is added."""
-    return given.turn() if isinstance(given, MemoryConversation) else (given, lambda _: None)
-
-
-async def abegin_turn(given: MemoryConversation | Conversation | None) -> Turn:
+async def abegin_turn(given: Any) -> Turn:
     """Async version of `begin_turn`."""
-    return await given.aturn() if isinstance(given, MemoryConversation) else begin_turn(given)
+    found = given() if callable(given) else given
+    return await found.aturn() if isinstance(found, MemoryConversation) else begin_turn(found)

@@ -8,7 +8,6 @@ stage that fails drops its span with the error; one that went on without somethi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextvars import Token
 from inspect import BoundArguments, Parameter, Signature
 from typing import Any
@@ -20,7 +19,6 @@ from llama_index_instrumentation.dispatcher import Dispatcher, active_instrument
 from llama_index_instrumentation.event_handlers import NullEventHandler
 from llama_index_instrumentation.events.span import SpanDropEvent
 from llama_index_instrumentation.span import active_span_id
-from llama_index_instrumentation.span_handlers import NullSpanHandler
 
 from ctxassembly.data.trace import StageBegan, StageEnded, StageEvent
 from ctxassembly.protocols import OnStage
@@ -72,45 +70,25 @@ class QuestionAnsweredEvent(_Event):
     """The understanding, the steps with their times and tokens, the quality, the searches and the assembly."""
 
 
-class ContextsLeftOutEvent(_Event):
-    """The memory of a `MemoryConversation` no longer has text of contexts that it had: the prompt begins differently.
-
-    >>> ContextsLeftOutEvent(messages=2, tokens=810).tokens
-    810
-    """
-
-    messages: int
-    """The number of contexts of which text has left."""
-    tokens: int
-    """The tokens of that text, as the memory counts them."""
-
-
-def has_listeners(dispatcher: Dispatcher) -> bool:
-    """Return True if a handler receives the events of `dispatcher`; otherwise no event is created."""
-    handlers = (handler for at in propagation_chain(dispatcher) for handler in at.event_handlers)
-    return not all(isinstance(handler, NullEventHandler) for handler in handlers)
-
-
-def propagation_chain(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
-    """Yield the dispatchers whose handlers receive events of `dispatcher`: itself, and those above it."""
-    at: Dispatcher | None = dispatcher
-    while at:
-        yield at
-        at = at.parent if at.propagate else None
-
-
 dispatcher = get_dispatcher(__name__)
 
 
-def on_stage() -> OnStage | None:
-    """Return a function that `assemble` and `retrieve` call at each stage; None if no handler takes spans.
+def has_listeners() -> bool:
+    """Return True if a handler receives our events; otherwise no event is created."""
+    at: Dispatcher | None = dispatcher
+    while at:
+        if not all(isinstance(handler, NullEventHandler) for handler in at.event_handlers):
+            return True
+        at = at.parent if at.propagate else None
+    return False
 
-    It is also None without a span above: each stage would be a trace of its own.
+
+def on_stage() -> OnStage | None:
+    """Return a function that `assemble` and `retrieve` call at each stage; None without a span above.
+
+    Each stage would be a trace of its own there.
     """
-    if active_span_id.get() is None:
-        return None
-    handlers = (handler for at in propagation_chain(dispatcher) for handler in at.span_handlers)
-    return None if all(isinstance(handler, NullSpanHandler) for handler in handlers) else _Spans()
+    return None if active_span_id.get() is None else _Spans()
 
 
 class _Spans:

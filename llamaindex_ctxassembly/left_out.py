@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,21 +11,15 @@ from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import FunctionTool
 from pydantic import BaseModel, Field
 
+from ctxassembly.adapters.metadata import with_notes
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.conversations.left_out import (
-    ARGUMENTS,
-    TOOL_DESCRIPTION,
-    TOOL_NAME,
-    LeftOut,
-    check_store_of_left_out,
-)
-from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.metadata import with_notes
+from ctxassembly.conversations.left_out import ARGUMENTS, TOOL_DESCRIPTION, TOOL_NAME, LeftOut, check_store_of_left_out
 from ctxassembly.runtime.left_out import LeftOutRequest, aread_left_out, read_left_out
-from llamaindex_ctxassembly.postprocessor import AssembledNodes, ContextAssemblyPostprocessor
+from llamaindex_ctxassembly.models import check_kind
+from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor, nodes_of
 
 
 class LeftOutInput(BaseModel):
@@ -33,12 +27,11 @@ class LeftOutInput(BaseModel):
 
     words: str | None = Field(None, description=ARGUMENTS["words"])
     document: str | None = Field(None, description=ARGUMENTS["document"])
-    page: str | int | None = Field(None, description=ARGUMENTS["page"])
     label: str | int | None = Field(None, description=ARGUMENTS["label"])
 
 
 def left_out_tool(context: Context | Mapping[str, Any], *, postprocessor: ContextAssemblyPostprocessor) -> FunctionTool:
-    """Return a tool for what `context` left out, by words, document or page, and for the text around a label.
+    """Return a tool for what `context` left out, by words or document, and for the text around a label.
 
     >>> from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
     >>> said = {"a.pdf": "Eat nothing for six hours.", "b.pdf": "You may not drive that day."}
@@ -48,7 +41,7 @@ def left_out_tool(context: Context | Mapping[str, Any], *, postprocessor: Contex
     >>> print(tool.call(words="drive").content)
     [2] Source: b.pdf
     You may not drive that day.
-    >>> print(tool.call(page=7).content)
+    >>> print(tool.call(document="c.pdf").content)
     Nothing that was left out matches. Left out and available: b.pdf
 
     The text is a separate context, within `max_tokens` of the postprocessor's config; `resolve` reads its nodes from
@@ -67,61 +60,45 @@ def left_out_tool(context: Context | Mapping[str, Any], *, postprocessor: Contex
         ConfigError: `postprocessor` is something else, or has no store that finds chunks by their ids.
         InputError: `context` is something else.
     """
-    if not isinstance(postprocessor, ContextAssemblyPostprocessor):
-        raise ConfigError("postprocessor", "a ContextAssemblyPostprocessor", postprocessor)
+    check_kind("postprocessor", postprocessor, ContextAssemblyPostprocessor, "a ContextAssemblyPostprocessor")
     store = postprocessor.docstore or postprocessor.vector_store or postprocessor.store
     check_store_of_left_out(store, "left_out_tool(postprocessor=ContextAssemblyPostprocessor(docstore=...))")
-    known = Context.from_dict(context)
-    search = _LeftOutSearch(known, postprocessor, replace(Conversation().after(known), labels=Labels()))
-    return FunctionTool.from_defaults(
-        search.run,
-        name=TOOL_NAME,
-        description=TOOL_DESCRIPTION,
-        fn_schema=LeftOutInput,
-        async_fn=search.arun,
-        callback=_to_text,
-    )
+    known, config = Context.from_dict(context), postprocessor.assembly_settings
+    labels = replace(Conversation().after(known), labels=Labels())
 
+    def prepare(wanted: Mapping[str, Any]) -> tuple[LeftOutRequest, dict[str, Any]]:
+        """Return the request of a call, and the arguments of the assembly, whose hits it finds."""
+        texts = {name: str(value) for name, value in wanted.items() if value is not None}
+        arguments = postprocessor.arguments((), texts.get("words") or None, None)
+        request = LeftOutRequest([known], texts, arguments["store"], arguments["transform_fetched"], config)
+        return request, {**arguments, "conversation": arguments["conversation"] or labels}
 
-@dataclass(frozen=True)
-class _LeftOutSearch:
-    context: Context
-    postprocessor: ContextAssemblyPostprocessor
-    conversation: Conversation
-
-    def run(self, **wanted: Any) -> list[NodeWithScore] | str:
-        request, arguments = self._prepare_call(wanted)
+    def run(**wanted: Any) -> list[NodeWithScore] | str:
+        request, arguments = prepare(wanted)
         left_out = read_left_out(request)
         if not (left_out.hits or left_out.note):
             return left_out.reply
-        return self.postprocessor.assemble_as(partial(_to_output, left_out), self._with_hits(left_out, arguments))
+        arguments |= {"hits": left_out.hits, "config": left_out.config(config)}
+        return _to_output(left_out, postprocessor.assemble(arguments))
 
-    async def arun(self, **wanted: Any) -> list[NodeWithScore] | str:
-        request, arguments = await run_in_worker(partial(self._prepare_call, wanted))
+    async def arun(**wanted: Any) -> list[NodeWithScore] | str:
+        request, arguments = await run_in_worker(partial(prepare, wanted))
         left_out = await aread_left_out(request)
         if not (left_out.hits or left_out.note):
             return left_out.reply
-        found = self._with_hits(left_out, arguments)
-        return await self.postprocessor.aassemble_as(partial(_to_output, left_out), found)
+        arguments |= {"hits": left_out.hits, "config": left_out.config(config)}
+        return await run_in_worker(partial(_to_output, left_out, await postprocessor.aassemble(arguments)))
 
-    def _prepare_call(self, wanted: Mapping[str, Any]) -> tuple[LeftOutRequest, dict[str, Any]]:
-        """Return the request of a call, and the arguments of the assembly, whose hits it finds."""
-        texts = {name: str(value) for name, value in wanted.items() if value is not None}
-        arguments = self.postprocessor.arguments((), texts.get("words") or None, None)
-        store, transform = arguments["store"], arguments["transform_fetched"]
-        return LeftOutRequest([self.context], texts, store, transform, self.postprocessor.assembly_settings), arguments
-
-    def _with_hits(self, left_out: LeftOut, arguments: dict[str, Any]) -> dict[str, Any]:
-        config = left_out.config(self.postprocessor.assembly_settings)
-        conversation = arguments["conversation"] or self.conversation
-        return {**arguments, "hits": left_out.hits, "config": config, "conversation": conversation}
+    return FunctionTool.from_defaults(
+        run, name=TOOL_NAME, description=TOOL_DESCRIPTION, fn_schema=LeftOutInput, async_fn=arun, callback=_to_text
+    )
 
 
 def _to_output(left_out: LeftOut, context: Context) -> list[NodeWithScore] | str:
     if left_out.note:
-        AssembledNodes.build(with_notes(context, [left_out.note])).emit_event()
+        nodes_of(with_notes(context, [left_out.note]))  # for its event
         return left_out.reply
-    return AssembledNodes.build(context).emit_event().nodes if left_out.is_answered(context) else left_out.reply
+    return nodes_of(context) if left_out.is_answered(context) else left_out.reply
 
 
 def _to_text(output: list[NodeWithScore] | str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal
 
 from llama_index.core import Settings
 from llama_index.core.base.llms.base import BaseLLM
@@ -13,83 +13,78 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
-from llama_index_instrumentation import get_dispatcher
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    PrivateAttr,
+    SerializationInfo,
+    SkipValidation,
+    TypeAdapter,
+)
 
-from ctxassembly.assembly.arguments import settings_of, with_neighbors
+from ctxassembly.adapters.metadata import context_event, with_notes
+from ctxassembly.assembly.arguments import settings_of, valid_config, with_neighbors
+from ctxassembly.assembly.call import System
 from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.supplement import SupplementInput, resolve_supplement
-from ctxassembly.concurrency import is_async
+from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import raises_config_errors
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.metadata import ContextPayload, with_notes
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.runtime.assemble import assemble, assemble_as, check_llm
+from ctxassembly.runtime.assemble import aassemble, assemble, check_llm
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
-from llamaindex_ctxassembly.conversation import (
-    abegin_turn,
-    begin_turn,
-    check_conversation,
-    resolve_conversation,
-)
-from llamaindex_ctxassembly.convert.configs import ConfigField
-from llamaindex_ctxassembly.convert.models import (
-    as_embeddings,
-    async_text_model,
-    check_embeddings,
-    check_kind,
-    text_model,
-)
-from llamaindex_ctxassembly.convert.nodes import (
-    as_node_list,
-    hide_metadata,
-    is_media,
-    labeled_nodes,
-    media_notes,
-    read_nodes,
-)
-from llamaindex_ctxassembly.events import ContextAssembledEvent, has_listeners, on_stage
-from llamaindex_ctxassembly.responses import warn_if_split
-from llamaindex_ctxassembly.stores.neighbors import make_neighbor_store, restrict_store
-
-dispatcher = get_dispatcher(__name__)
+from llamaindex_ctxassembly.conversation import abegin_turn, begin_turn, check_conversation
+from llamaindex_ctxassembly.events import ContextAssembledEvent, dispatcher, has_listeners, on_stage
+from llamaindex_ctxassembly.models import as_embeddings, async_text_model, check_embeddings, check_kind, text_model
+from llamaindex_ctxassembly.neighbors import make_neighbor_store, restrict_store
+from llamaindex_ctxassembly.nodes import as_node_list, labeled_nodes, media_notes, read_nodes
 
 
-class AssembledNodes(NamedTuple):
-    """A context, and the nodes made of it, which may take as long as a small assembly."""
-
-    payload: ContextPayload
-    nodes: list[NodeWithScore]
-
-    @classmethod
-    def build(cls, context: Context, nodes: Sequence[NodeWithScore] = ()) -> AssembledNodes:
-        """Return the nodes of `context`, one per label, and the media among `nodes`, without an event."""
-        payload = ContextPayload(with_notes(context, media_notes(nodes)))
-        own = filter(is_media, nodes)
-        media = [NodeWithScore(node=hide_metadata(scored.node), score=scored.score) for scored in own]
-        return cls(payload, labeled_nodes(payload, [scored.node for scored in nodes]) + media)
-
-    def emit_event(self) -> AssembledNodes:
-        """Emit the event of this context to listeners, and return self."""
-        if has_listeners(dispatcher):
-            query, citations, trace = self.payload.context.query, self.payload.citations, self.payload.trace
-            dispatcher.event(ContextAssembledEvent(query=query, citations=citations, trace=trace))
-        return self
+def nodes_of(context: Context, found: Sequence[NodeWithScore] = ()) -> list[NodeWithScore]:
+    """Return the nodes of `context`, one per label, and the media among `found`. Listeners get its event."""
+    context = with_notes(context, media_notes(found))
+    if has_listeners():
+        dispatcher.event(ContextAssembledEvent(query=context.query, **context_event(context)))
+    return labeled_nodes(context, found)
 
 
 FILTER_CALL = "ContextAssemblyPostprocessor(filter=filters)"
 
-T = TypeVar("T")
-
 FilterFunction = Callable[[str | None], MetadataFilters | None]
 """A function from the query of a call to the filter of its retriever, or None."""
+_CLASS_KEY = "class"
+"""The key of a saved config for the class of a system of its own."""
+
+
+def _read_config(given: Any) -> Any:
+    """Return a config as it is, or the settings that `_write_config` turned into a dict.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    if type(given) is not dict:
+        return valid_config(given)
+    if name := given.get(_CLASS_KEY):
+        raise ConfigError.worded("config", f"config was {name}, whose settings aren't saved: pass config= to from_dict")
+    return TypeAdapter(AssemblyConfig).validate_python(given)
+
+
+def _write_config(config: Any, info: SerializationInfo) -> Any:
+    """Return `config` as a dict: its settings, or the name of the class of a system of its own."""
+    if not isinstance(config, AssemblyConfig):
+        return {_CLASS_KEY: type(config).__name__}
+    mode: Any = info.mode
+    return TypeAdapter(AssemblyConfig).dump_python(config, mode=mode)
 
 
 @raises_config_errors
@@ -110,8 +105,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     labels begin with 1, `source_nodes[i - 1]` is label i; after a leading supplement, `source_nodes[i]` is. Each stage
     is a span below the postprocessor's, such as `ctxassembly.expand`; its result has counts.
 
-    **Order**: it must be the last postprocessor, and nothing may split or number its nodes again. In a
-    CitationQueryEngine, which does, it warns. In other engines `CITATION_QA_TEMPLATE` and `CITATION_REFINE_TEMPLATE`
+    **Order**: it must be the last postprocessor, and nothing may split or number its nodes again, as a
+    CitationQueryEngine does. In other engines `CITATION_QA_TEMPLATE` and `CITATION_REFINE_TEMPLATE`
     ask for labels, and `resolve(response)` returns the citations. Postprocessors before it see the hits, not their
     neighbors: what they mask or drop comes back with a neighbor. So do the same in `transform_fetched`:
 
@@ -144,8 +139,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     the prompt, and a note in the trace names them. An image with a caption is read by its caption, and its label's node
     is an ImageNode with its path: `as_query_engine(multimodal=True)` shows a model both.
 
-    **Serialization**: `to_dict` and `to_json` leave out stores, models, conversation, hook and supplement: pass them to
-    `from_dict` again. A function as `filter` can't be written as JSON.
+    **Serialization**: `to_dict` and `to_json` leave out stores, models, conversation, hook, supplement, and a published
+    system as `config`: pass them to `from_dict` again. A function as `filter` can't be written as JSON.
 
     Args:
         config (AssemblyConfig): the settings of the assembly; or a system of its own: one of `ctxassembly.published`,
@@ -183,7 +178,9 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     model_config = ConfigDict(extra="forbid")
 
-    config: ConfigField = Field(default_factory=AssemblyConfig, frozen=True)
+    config: Annotated[AssemblyConfig | System, PlainValidator(_read_config), PlainSerializer(_write_config)] = Field(
+        default_factory=AssemblyConfig, frozen=True
+    )
     filter: MetadataFilters | FilterFunction | None = Field(default=None, frozen=True)
     docstore: BaseDocumentStore | None = Field(default=None, exclude=True, frozen=True)
     vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True, frozen=True)
@@ -192,7 +189,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     llm: Any = Field(default=None, exclude=True, frozen=True)
     scorer: Any = Field(default=None, exclude=True, frozen=True)
     supplement: SupplementInput = Field(default=None, exclude=True, frozen=True)
-    transform_fetched: Any = Field(default=None, exclude=True, frozen=True)
+    transform_fetched: Callable[..., Any] | None = Field(default=None, exclude=True, frozen=True)
     conversation: Any = Field(default=None, exclude=True, frozen=True)
 
     _neighbor_store: Any = PrivateAttr()
@@ -208,18 +205,13 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         if neighbors is not None:
             # Written past pydantic, which has frozen the field.
             self.__dict__["config"] = with_neighbors(self.config, neighbors)
-        if not (self.transform_fetched is None or callable(self.transform_fetched)):
-            raise ConfigError("transform_fetched", "a function from chunks to chunks", self.transform_fetched)
         self._set_neighbor_store()
-        if is_async(self.filter):
-            raise ConfigError("filter", "MetadataFilters or a function that needn't be awaited", self.filter)
         self._embeddings = as_embeddings(self.embeddings)
         check_embeddings(self._embeddings)
         check_scorer(self.scorer)
         check_conversation(self.conversation)
         counter_for(self.assembly_settings.encoding)  # a missing vocabulary is an error now
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
-        self._check_window()
 
     @classmethod
     def from_index(cls, index: BaseIndex[Any], **settings: Any) -> ContextAssemblyPostprocessor:
@@ -256,34 +248,30 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     def context(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """Return the context that `postprocess_nodes` would turn into nodes, for a look at its decisions."""
         nodes = as_node_list(nodes)
-        return with_notes(self.assemble_as(itself, self._read(nodes, query_str)), media_notes(nodes))
+        return with_notes(self.assemble(self._read(nodes, query_str)), media_notes(nodes))
 
     async def acontext(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """Async version of `context`."""
         nodes = as_node_list(nodes)
-        return with_notes(await self.aassemble_as(itself, self._read(nodes, query_str)), media_notes(nodes))
+        return with_notes(await self.aassemble(self._read(nodes, query_str)), media_notes(nodes))
 
-    def assemble_as(self, transform: Callable[[Context], T], arguments: Mapping[str, Any]) -> T:
-        """Return `transform` of the context that `assemble` returns for `arguments`, with its warnings issued."""
+    def assemble(self, arguments: Mapping[str, Any]) -> Context:
+        """Return the context that `assemble` returns for `arguments`, with its warnings issued."""
         conversation, record = begin_turn(arguments["conversation"])
-        given = {**arguments, "conversation": conversation}
-        context = assemble(**given, llm=text_model(self.llm), on_stage=on_stage())
+        given = {**arguments, "conversation": conversation, "llm": text_model(self.llm)}
+        context = assemble(**given, on_stage=on_stage())
         record(context)
         self._issue_warnings(context)
-        return transform(context)
+        return context
 
-    async def aassemble_as(self, transform: Callable[[Context], T], arguments: Mapping[str, Any]) -> T:
-        """Async version of `assemble_as`. `transform` is called in the thread that assembles."""
+    async def aassemble(self, arguments: Mapping[str, Any]) -> Context:
+        """Async version of `assemble`."""
         conversation, record = await abegin_turn(arguments["conversation"])
-        context, output = await assemble_as(
-            lambda context: (context, transform(context)),
-            **{**arguments, "conversation": conversation},
-            llm=async_text_model(self.llm),
-            on_stage=on_stage(),
-        )
+        given = {**arguments, "conversation": conversation, "llm": async_text_model(self.llm)}
+        context = await aassemble(**given, on_stage=on_stage())
         record(context)
         self._issue_warnings(context)
-        return output
+        return context
 
     @property
     def has_store(self) -> bool:
@@ -317,14 +305,6 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             raise ConfigError("what filter(query) returns", "MetadataFilters or None", filters)
         return filters
 
-    def filtered_store(self, query: str | None) -> Any:
-        """Return the store of neighbors, filtered by the filter of this call."""
-        return (
-            restrict_store(self.call_filter(query), self._neighbor_store)
-            if callable(self.filter)
-            else self._neighbor_store
-        )
-
     @property
     def settings(self) -> dict[str, Any]:
         """All that a context depends on but hits and filter, of the store its class: for the key of a cached answer."""
@@ -332,34 +312,19 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         stores = (type(one).__name__ for one in (self.docstore, self.vector_store, self.store))
         return {**{name: getattr(self, name) for name in names}, "store": list(stores)}
 
-    def postprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
-    ) -> list[NodeWithScore]:
-        """Return the nodes of the context, one per label."""
-        warn_if_split(self._warnings)
-        return super().postprocess_nodes(nodes, query_bundle, query_str)
-
-    async def apostprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
-    ) -> list[NodeWithScore]:
-        """Async version of `postprocess_nodes`."""
-        warn_if_split(self._warnings)
-        return await super().apostprocess_nodes(nodes, query_bundle, query_str)
-
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        build = partial(AssembledNodes.build, nodes=nodes)
         query = None if query_bundle is None else query_bundle.query_str
-        return self.assemble_as(build, self._read(nodes, query)).emit_event().nodes
+        return nodes_of(self.assemble(self._read(nodes, query)), nodes)
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        build = partial(AssembledNodes.build, nodes=nodes)
         query = None if query_bundle is None else query_bundle.query_str
-        return (await self.aassemble_as(build, self._read(nodes, query))).emit_event().nodes
+        context = await self.aassemble(self._read(nodes, query))
+        return await run_in_worker(partial(nodes_of, context, nodes))
 
     def _set_neighbor_store(self) -> None:
         store = make_neighbor_store(self.docstore, self.vector_store, self.store, self.assembly_settings.keys)
@@ -380,32 +345,23 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
         `supplement` is used if the postprocessor has none. `conversation` takes the place of its own.
         """
-        own_supplement = resolve_supplement(query, self.supplement)
+        own_supplement, store = resolve_supplement(query, self.supplement), self._neighbor_store
         return {
             "hits": hits,
             "config": self.config,
             "query": query,
-            "store": self.filtered_store(query),
+            "store": restrict_store(self.call_filter(query), store) if callable(self.filter) else store,
             "supplement": supplement if own_supplement is None else own_supplement,
             "embeddings": self._embeddings,
             "scorer": self.scorer,
             "transform_fetched": self.transform_fetched,
-            "conversation": conversation or resolve_conversation(self.conversation),
+            "conversation": conversation or self.conversation,
         }
 
     def _issue_warnings(self, context: Context) -> None:
         store = self.docstore or self.vector_store or self.store
-        self._check_window()
         self._warnings.warn(*neighbor_warnings(context.trace, FILTER_CALL), key=type(store))
-
-    def _check_window(self) -> None:
-        """Warn if a context may be too long for the LLM, which may have been set since the last run."""
         # Reading `Settings.llm` would create an LLM if none is set.
         llm = self.llm or getattr(Settings, "_llm", None)
         if self._warnings.is_first("llm", id(llm)):  # its metadata may take a while to read
             self._warnings.warn(window_warning(llm, self.assembly_settings.token_limit), key="window")
-
-
-def itself(context: Context) -> Context:
-    """Return `context`, where an assembly asks for something made of it."""
-    return context

@@ -1,36 +1,29 @@
 """The citations of a response, of any LlamaIndex engine or agent whose nodes were assembled by us.
 
 CitationQueryEngine cuts the nodes of its postprocessors into pieces and writes "Source 1:", "Source 2:" ... above them,
-so that a marker in the answer names another source than its label. `resolve(response)` refuses such nodes, and a
-warning names the engine while it runs. Nothing in a node can notice: the engine reads its text and copies its fields,
-as any serialization does. But LlamaIndex's instrumentation keeps the name of the running object, for spans, whether or
-not anybody listens; and the engine is what runs when it calls its retriever and postprocessors. Further down, in a
-retriever within a retriever, it isn't.
+so that a marker in the answer names another source than its label: such nodes are refused.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
-from llama_index_instrumentation.dispatcher import DISPATCHER_SPAN_DECORATED_ATTR
-from llama_index_instrumentation.span import active_span_id
 
 from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
 from ctxassembly.conversations.sources import answer_reader, get_field
 from ctxassembly.conversations.sources import resolve as resolved_over
-from ctxassembly.data.blocks import block_in
+from ctxassembly.data.citations import block_in
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.user_warnings import WarnOnce, with_remedy
 
 _SOURCE_LINE = re.compile(r"Source [0-9]+:\n")
 """The line that CitationQueryEngine writes above each piece of a node."""
+_INSTEAD = "AnswerQueryEngine.from_args(index)"
 
 
 def resolve(response: Any, mode: Mode = "renumber") -> Resolved:
@@ -94,7 +87,7 @@ def _sources(response: Any) -> list[Any]:
     ours = [node for node in nodes if block_in(get_field(_inner_node(node), "metadata")) is not None]
     texts = [] if ours else [text for node in nodes if (text := _node_text(node)).strip()]
     if any(map(_SOURCE_LINE.match, texts)):
-        raise InputError(f"the nodes of the response were split and numbered by CitationQueryEngine. Use {SPLIT_CALL}")
+        raise InputError(f"the nodes of the response were split and numbered by CitationQueryEngine. Use {_INSTEAD}")
     if texts:
         raise InputError(
             "the response must have the source nodes of a ContextAssemblyPostprocessor, got "
@@ -156,37 +149,3 @@ def _inner_node(node: Any) -> Any:
 
 def _node_text(node: Any) -> str:
     return str(get_field(_inner_node(node), "text") or "")
-
-
-SPLIT_CALL = "AnswerQueryEngine.from_args(index)"
-_MODULE = "llama_index.core.query_engine.citation_query_engine"
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def warn_if_split(once: WarnOnce) -> None:
-    """Warn if a CitationQueryEngine is running."""
-    if (engine := _splitting_engine()) is not None:
-        fact = f"{engine[:40]} splits labeled nodes and numbers the pieces"
-        message = with_remedy(fact, "Its answer cites the wrong sources", SPLIT_CALL)
-        once.warn(UserWarning(message), key="split")
-
-
-def without_span(method: Method) -> Method:
-    """Return `method`, left as it is where LlamaIndex would put a span around it: it has to see the caller's."""
-    setattr(method, DISPATCHER_SPAN_DECORATED_ATTR, True)
-    return method
-
-
-def _splitting_engine() -> str | None:
-    """Return the class of the CitationQueryEngine that runs, if one does."""
-    span_id, module = active_span_id.get(), sys.modules.get(_MODULE)
-    if span_id is None or module is None:
-        return None
-    name = span_id.partition(".")[0]
-    return name if any(kind.__name__ == name for kind in _all_subclasses(module.CitationQueryEngine)) else None
-
-
-def _all_subclasses(kind: type[Any]) -> Iterator[type[Any]]:
-    yield kind
-    for one in kind.__subclasses__():
-        yield from _all_subclasses(one)

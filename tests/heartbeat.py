@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, serialization
-from ctxassembly.integrations import metadata
+from ctxassembly.adapters import metadata
 
 PULSE_SECONDS = 0.005
 SLOW_SECONDS = 0.6
@@ -71,9 +71,9 @@ class Slow:
     def _slow_down(self, patch: pytest.MonkeyPatch, module: object, name: str) -> None:
         function = getattr(module, name)
 
-        def slowed(value: object) -> object:
+        def slowed(*given: object) -> object:
             self._wait(name)
-            return function(value)
+            return function(*given)
 
         patch.setattr(module, name, slowed)
 

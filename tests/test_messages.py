@@ -19,7 +19,6 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import MockEmbedding, VectorStoreIndex
-from llama_index.core.llms import MockLLM
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from ctxassembly import (
@@ -38,7 +37,7 @@ from ctxassembly import (
 )
 from ctxassembly.answering import AnswerConfig, Intent
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever
-from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, DocstoreNeighbors
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, DocstoreNeighbors
 
 SNAPSHOT = Path(__file__).parent / "messages.txt"
 CHUNK = Chunk("a", "A", "Text.", 0)
@@ -156,7 +155,6 @@ CASES: dict[str, Callable[[], Any]] = {
     "a response for nodes": lambda: ContextAssemblyPostprocessor().context(SimpleNamespace(source_nodes=[])),
     "one node for nodes": lambda: ContextAssemblyPostprocessor().context(NODE),
     "bare nodes": lambda: ContextAssemblyPostprocessor().postprocess_nodes([NODE]),
-    "a parameter that no engine has": lambda: AnswerQueryEngine.from_args(LLAMA_INDEX, MockLLM(), similarity_topk=3),
 }
 
 

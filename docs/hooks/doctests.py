@@ -13,7 +13,7 @@ import griffe
 
 _INTERNAL = frozenset(
     {
-        *("aassemble_as", "aassemble_context", "arguments", "assemble_as", "assemble_context", "call_filter"),
+        *("aassemble", "aassemble_context", "arguments", "assemble", "assemble_context", "call_filter"),
         *(
             "call_filters",
             "filtered_assembler",

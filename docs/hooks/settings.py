@@ -9,13 +9,17 @@ The range is the one that the field declares, which is also the one that is chec
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 from dataclasses import MISSING, Field, fields
+from itertools import pairwise
+from textwrap import dedent
 from typing import Any
 
 from ctxassembly import AssemblyConfig, MetadataKeys, RetrievalConfig, TokenBudget
 from ctxassembly.answering import AnswerConfig, Intent, Mode
-from ctxassembly.data.validation import describe_fields, field_rules
+from ctxassembly.data.validation import field_rules
 from ctxassembly.enrichment import EnrichmentConfig
 from ctxassembly.retrieval import Boost
 
@@ -68,8 +72,17 @@ def entry(owner: str, setting: Field[Any]) -> str:
 
 
 def _text(owner: str, name: str) -> str:
-    texts = {line.partition(":")[0]: text for line, text in describe_fields(_CLASSES[owner])}
-    return " ".join(texts.get(name, "").split())
+    return " ".join(describe_fields(_CLASSES[owner]).get(name, "").split())
+
+
+def describe_fields(record: type) -> dict[str, str]:
+    """The docstring under each field of a class that has one. Python drops them, so they are read from the source."""
+    (definition,) = ast.parse(dedent(inspect.getsource(record))).body
+    return {
+        ast.unparse(statement.target): inspect.cleandoc(ast.literal_eval(following.value))
+        for statement, following in pairwise(definition.body)
+        if isinstance(statement, ast.AnnAssign) and isinstance(following, ast.Expr)
+    }
 
 
 def _default(setting: Field[Any]) -> str:

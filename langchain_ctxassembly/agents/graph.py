@@ -8,7 +8,6 @@ alone, so there is nothing to know, and gives the contexts back.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, get_origin
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
@@ -18,17 +17,15 @@ from typing_extensions import Self, override
 
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sent import check_tools
 from ctxassembly.conversations.sources import get_field
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
-from langchain_ctxassembly.agents.tools import FilterOfCall, check_filter_of_call, context_retriever, conversation_in
+from langchain_ctxassembly.agents.tools import FilterOfCall, check_filter_of_call, conversation_in, filter_of_call
 from langchain_ctxassembly.agents.turn import all_evidence_from, last_question, merge_evidence
+from langchain_ctxassembly.answering.evidence import source_of
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
-from langchain_ctxassembly.context_retriever import ContextRetriever
-from langchain_ctxassembly.retriever import ContextAssemblyRetriever
 from langchain_ctxassembly.search import ambient_config
 
 
@@ -75,76 +72,58 @@ def context_node(
     Raises:
         ConfigError: an argument has the wrong type.
     """
-    for name, value in (("query", query), ("documents", documents), ("context", context)):
-        if not isinstance(value, str) or not value:
-            raise ConfigError(name, "a key of the state", value)
     check_filter_of_call(filter)
+    tools = check_tools(tools)
     retriever = None
     if not isinstance(source, ContextAssembler):
-        retriever = context_retriever(source, assembler)
+        retriever = source_of(source, assembler)
         source = retriever.assembler
     elif assembler is not None:
         raise ConfigError("assembler", "None with a ContextAssembler", assembler)
     if source.conversation is not None:
         raise ConfigError("assembler.conversation", "None here: the state has it", source.conversation)
-    node = _Node(source, retriever, query, documents, context, filter, check_tools(tools))
-    return RunnableLambda(node.run, node.arun, name="context_node")
+    own, settings = source, source.assembly_settings
 
-
-@dataclass(frozen=True)
-class _Node:
-    assembler: ContextAssembler
-    retriever: ContextRetriever | ContextAssemblyRetriever | None
-    query_key: str
-    documents_key: str
-    context_key: str
-    filter: FilterOfCall | None
-    tools: Collection[str]
-
-    def run(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
-        query, condition, conversation = self._read_call(state, config)
-        if self.retriever is not None:
-            found = self.retriever.context(query, filter=condition, conversation=conversation, config=config)
-        else:
-            inputs = self._assembler_inputs(state, query, conversation)
-            found = self.assembler.assemble_context(inputs, config, filter=condition)
-        return {self.context_key: found.to_dict()}
-
-    async def arun(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
-        query, condition, conversation = self._read_call(state, config)
-        if self.retriever is not None:
-            found = await self.retriever.acontext(query, filter=condition, conversation=conversation, config=config)
-        else:
-            inputs = self._assembler_inputs(state, query, conversation)
-            found = await self.assembler.aassemble_context(inputs, config, filter=condition)
-        return {self.context_key: await run_in_worker(found.to_dict)}
-
-    def _read_call(self, state: Any, config: RunnableConfig) -> tuple[Any, Any, Conversation]:
-        """Return the query of a call, its filter, and the conversation in the state."""
-        query = get_field(state, self.query_key)
-        if query is None:
-            query = last_question(get_field(state, "messages") or ())
-        elif not isinstance(query, str):
-            raise InputError(f"the state's {self.query_key!r} must be a text, got {safe_repr(query)}")
-        if query is None and self.retriever is not None:
-            raise InputError(f"the state must have a text under {self.query_key!r}, or a user's message")
+    def read_call(state: Any, config: RunnableConfig) -> tuple[Any, dict[str, Any]]:
+        """Return what is searched for or assembled, and the arguments of a call."""
+        said = _query_in(state, query, is_required=retriever is not None)
         with ambient_config(config):  # where the runtime is looked for
-            condition = None if self.filter is None else self.filter(get_runtime())
-        conversation = conversation_in(
-            state,
-            self.assembler.assembly_settings.first_label,
-            tools=self.tools,
-            evidence=self.documents_key,
-            context=self.context_key,
-        )
-        return query, condition, conversation
+            arguments = {"config": config, "filter": filter_of_call(filter, filter and get_runtime())}
+        conversation = conversation_in(state, settings.first_label, tools=tools, evidence=documents, context=context)
+        if retriever is not None:
+            return said, {**arguments, "conversation": conversation}
+        found = get_field(state, documents)
+        if isinstance(found, Retrieved):
+            return {"documents": found, "query": said, "conversation": conversation}, arguments
+        merged = merge_evidence(all_evidence_from(found, settings.keys))
+        return assembler_inputs(merged.hits, said, merged.supplement, conversation), arguments
 
-    def _assembler_inputs(self, state: Any, query: str | None, conversation: Conversation) -> dict[str, Any]:
-        evidence = get_field(state, self.documents_key)
-        if isinstance(evidence, Retrieved):
-            return {"documents": evidence, "query": query, "conversation": conversation}
-        merged = merge_evidence(all_evidence_from(evidence, self.assembler.assembly_settings.keys))
-        return assembler_inputs(merged.hits, query, merged.supplement, conversation)
+    def run(state: Any, config: RunnableConfig) -> dict[str, Any]:
+        given, arguments = read_call(state, config)
+        assemble = own.assemble_context if retriever is None else retriever.context
+        return {context: assemble(given, **arguments).to_dict()}
+
+    async def arun(state: Any, config: RunnableConfig) -> dict[str, Any]:
+        given, arguments = read_call(state, config)
+        assemble = own.aassemble_context if retriever is None else retriever.acontext
+        assembled = await assemble(given, **arguments)
+        return {context: await run_in_worker(assembled.to_dict)}
+
+    return RunnableLambda(run, arun, name="context_node")
+
+
+def _query_in(state: Any, key: str, *, is_required: bool) -> str | None:
+    """Return the query of a state: the text under `key`, else the last message of a user, if there is one.
+
+    Raises:
+        InputError: there is something else under `key`, or nothing where a query `is_required`.
+    """
+    query = get_field(state, key)
+    if query is None:
+        query = last_question(get_field(state, "messages") or ())
+    if not isinstance(query, str) and (is_required or query is not None):
+        raise InputError(f"the state must have a text under {key!r}, or a user's message, got {safe_repr(query)}")
+    return query
 
 
 class ContextChannel(BinaryOperatorAggregate[Any]):

@@ -9,55 +9,47 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
-from langchain_core.messages import AnyMessage, BaseMessage
+from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 from langchain_core.tools.retriever import RetrieverInput
 from langgraph.types import Command
 from typing_extensions import NotRequired, override
 
-from ctxassembly.concurrency import run_in_worker
+from ctxassembly.adapters.metadata import with_notes
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sent import check_tools
-from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.metadata import with_notes
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.runtime.driver import Port, adrive, drive
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.user_warnings import WarnOnce, with_remedy
 from langchain_ctxassembly.agents.tools import FilterOfCall, check_filter_of_call, names_of_own_tools
-from langchain_ctxassembly.agents.turn import Turn, changed_messages, merge_evidence, turn_of
-from langchain_ctxassembly.agents.window import ContextWindow, budget_of, make_context_window
+from langchain_ctxassembly.agents.turn import Turn, merge_evidence, status_of, turn_of
+from langchain_ctxassembly.agents.window import ContextWindow, context_window
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
 
 
-class PromptMessages(NamedTuple):
-    """The messages of a prompt with the context of its turn."""
+class Assembly(NamedTuple):
+    """A request for a context."""
+
+    assembler: ContextAssembler
+    inputs: dict[str, Any]
+    filter: Any
+
+
+class Prompt(NamedTuple):
+    """The messages of a prompt with the context of its turn, and what they change in the state."""
 
     messages: list[AnyMessage]
     changed_messages: list[AnyMessage]
-    last_label: int
-    tools: list[str]
-    """The names of the tools whose results are read."""
-
-
-AssembledContext: TypeAlias = tuple[ContextAssembler, dict[str, Any], Any]
-"""The assembler of a context, its input, and the filter of the call."""
-PromptFlow: TypeAlias = Generator[AssembledContext, Context, "PromptMessages | None"]
-
-
-def _advance(flow: PromptFlow, context: Context | None = None) -> tuple[AssembledContext | None, PromptMessages | None]:
-    """Return the next context that `flow` asks for; or, at its end, the messages."""
-    try:
-        return (next(flow) if context is None else flow.send(context)), None
-    except StopIteration as done:
-        return None, done.value
+    state: dict[str, Any]
 
 
 class ContextState(AgentState[Any]):
@@ -129,9 +121,8 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             assembler: the `ContextAssembler`, with settings, store and models.
             budget: the model's window in tokens, at least 1; or a TokenBudget, which also has what is kept of it for
                 the answer (`generation`), as a `buffer`, and at most for one context (`context_cap`), and the
-                `encoding` to count in; its other zones are counted instead. Its `shares` limit the contexts of all
-                turns together ("documents"), next to the messages of user and model ("conversation") and of other tools
-                ("tool_results"). None: the window that `TokenBudget.for_model` knows.
+                `encoding` to count in; its other zones are counted instead. None: the window that
+                `TokenBudget.for_model` knows.
             filter: a function from the runtime of the call (`runtime.context` says whose it is) to the filter that
                 neighbors must pass, as `ContextAssembler(filter=...)` takes it.
             tools: names of the tools whose artifacts are read, in addition to our own.
@@ -151,6 +142,8 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             raise ConfigError("assembler.config", allowed, assembler.config)
         if not (budget is None or isinstance(budget, TokenBudget) or (type(budget) is int and budget >= 1)):
             raise ConfigError("budget", "the model's window in tokens, at least 1, a TokenBudget, or None", budget)
+        if isinstance(budget, TokenBudget) and budget.shares:
+            raise ConfigError("budget.shares", "empty here, where the messages are counted as they are", budget.shares)
         check_filter_of_call(filter)
         self._assembler, self._budget, self._filter = assembler, budget, filter
         self._tool_names = frozenset(check_tools(tools))
@@ -159,27 +152,24 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     @override
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
         """Return the model's answer to the assembled messages, and these for the state."""
-        flow, config = self._prompt_flow(request), ensure_config()
-        wanted, prompt = _advance(flow)
-        while wanted is not None:
-            assembler, inputs, condition = wanted
-            wanted, prompt = _advance(flow, assembler.assemble_context(inputs, config, filter=condition))
-        return _with_changed_messages(handler(_with_messages(request, prompt)), prompt)
+        config = ensure_config()
+        port = Port(lambda wanted: wanted.assembler.assemble_context(wanted.inputs, config, wanted.filter))
+        if (prompt := drive(self._prompt_flow(request), {Assembly: port})) is None:
+            return handler(request)
+        return _with_prompt(handler(request.override(messages=prompt.messages)), prompt)
 
     @override
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
     ) -> Any:
         """Async version of `wrap_model_call`."""
-        flow, config = self._prompt_flow(request), ensure_config()
-        wanted, prompt = await run_in_worker(partial(_advance, flow))  # it counts all messages
-        while wanted is not None:
-            assembler, inputs, condition = wanted
-            context = await assembler.aassemble_context(inputs, config, filter=condition)
-            wanted, prompt = await run_in_worker(partial(_advance, flow, context))
-        return _with_changed_messages(await handler(_with_messages(request, prompt)), prompt)
+        config = ensure_config()
+        port = Port(None, lambda wanted: wanted.assembler.aassemble_context(wanted.inputs, config, wanted.filter))
+        if (prompt := await adrive(self._prompt_flow(request), {Assembly: port})) is None:
+            return await handler(request)
+        return _with_prompt(await handler(request.override(messages=prompt.messages)), prompt)
 
-    def _prompt_flow(self, request: ModelRequest[Any]) -> PromptFlow:
+    def _prompt_flow(self, request: ModelRequest[Any]) -> Generator[Assembly, Context, Prompt | None]:
         """Yield a request for each context that is needed, and return the messages to send; None leaves them as is.
 
         The context gets the room that is left, and is requested again in less if the whole prompt is still too long:
@@ -191,7 +181,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         turn = turn_of(request.messages, names, config.keys)
         if not (turn.calls or turn.context_indexes):
             return None
-        window = self._context_window(request, config.encoding)
+        window = context_window(self._known_budget(request.model), config.encoding, request.tools)
         system: list[BaseMessage] = [request.system_message] if request.system_message else []
         conversation = _conversation_before(turn, request.state)
         shrunk, remaining = _make_room(turn, window, system, config, conversation)
@@ -200,20 +190,22 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         evidence = merge_evidence([call.evidence for call in turn.calls])
         seen = conversation.seen_in(shrunk.earlier_messages, turn.tools)
         inputs = assembler_inputs(evidence.hits, turn.query, evidence.supplement, seen)
-        notes = window.notes([*system, *shrunk.without_text()], config.token_limit) + _notes_on_room(
-            turn, shrunk, window
-        )
+        notes = []
+        if shrunk is not turn:
+            contexts = pluralize(len(turn.context_indexes), "earlier context")
+            tokens = window.count_messages(turn.messages) - window.count_messages(shrunk.messages)
+            notes = [f"budget: {contexts} left out from here on, {tokens:,} tokens"]
         condition = None if self._filter is None else self._filter(request.runtime)
-        own = turn.own_context
-        if own is not None and not (seen == conversation and _continues(own, conversation, config)):
+        # The context of a single call, whose tool has assembled it by itself, stays as it is if it fits.
+        own = turn.calls[0].evidence.context if len(turn.calls) == 1 and seen == conversation else None
+        if own is not None and not _continues(own, conversation, config):
             own = None
         while True:
             if own is not None and own.token_count <= remaining:
                 context = own
             else:
                 smaller = replace(config, max_tokens=max(remaining, 1), encoding=window.encoding)
-                assembler = self._assembler.model_copy(update={"config": smaller})
-                context = yield assembler, inputs, condition
+                context = yield Assembly(self._assembler.model_copy(update={"config": smaller}), inputs, condition)
                 context = with_notes(context, evidence.left_out)
             context = with_notes(context, notes)
             messages = shrunk.with_context(context)
@@ -227,14 +219,23 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             self._warnings.warn(UserWarning(with_remedy(fact, "The model may refuse it", call)), key="excess")
         return _to_prompt(turn, messages, conversation.after(context))
 
-    def _context_window(self, request: ModelRequest[Any], encoding: Any) -> ContextWindow:
-        given = self._budget
-        budget = given if isinstance(given, TokenBudget) else budget_of(request.model, given)
-        if budget is None:
-            effect = "Each context has at most max_tokens, but the whole prompt may be too long"
-            message = with_remedy("The model's window is unknown", effect, "ContextMiddleware(budget=128_000)")
-            self._warnings.warn(UserWarning(message), key="window")
-        return make_context_window(budget, encoding, request.tools)
+    def _known_budget(self, model: Any) -> TokenBudget | None:
+        """Return the budget given, or of the window given, or of `model`. If that is unknown: None, and a warning.
+
+        Raises:
+            ConfigError: the window is too small for any context.
+        """
+        if isinstance(self._budget, TokenBudget):
+            return self._budget
+        try:
+            return TokenBudget.for_model(model, window=self._budget)
+        except (InputError, ImportError, ConfigError) as error:
+            if isinstance(error, ConfigError) and error.parameter != "model":
+                raise
+        effect = "Each context has at most max_tokens, but the whole prompt may be too long"
+        message = with_remedy("The model's window is unknown", effect, "ContextMiddleware(budget=128_000)")
+        self._warnings.warn(UserWarning(message), key="window")
+        return None
 
     def _warn_about_tools(self, tools: Collection[Any]) -> None:
         """Warn of a retriever's tool that isn't read: without documents as its artifact, or without its name here."""
@@ -250,7 +251,9 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
 
 def _conversation_before(turn: Turn, state: Any) -> Conversation:
     """Return the conversation before the calls of this turn, whose labels continue after all labels given."""
-    conversation = Conversation.from_messages(turn.other_messages(state["messages"]), turn.tools)
+    of_turn = {turn.messages[call.message_index].id for call in turn.calls}
+    earlier = [message for message in state["messages"] if message.id not in of_turn]
+    conversation = Conversation.from_messages(earlier, turn.tools)
     return replace(conversation, next_label=max(conversation.next_label, state.get("context_last_label", 0) + 1))
 
 
@@ -284,7 +287,8 @@ def _make_room(
     that share is enough for it; what earlier messages have whole needs none, unless it is sent again. Otherwise all
     earlier contexts go at once: each time, a provider's cache of the prompt is lost.
     """
-    limit = config.token_limit if turn.is_first else window.later_limit(config.token_limit)
+    is_first = not any(isinstance(message, ToolMessage) and status_of(message) for message in turn.messages)
+    limit = config.token_limit if is_first else window.later_limit(config.token_limit)
     texts = (str(turn.messages[call.message_index].text) for call in turn.calls)
     earlier = "\n".join(sent.text for sent in conversation.seen_in(turn.earlier_messages, turn.tools).sent)
     found = (hit.chunk.text.strip() for call in turn.calls for hit in call.evidence.hits)
@@ -297,32 +301,16 @@ def _make_room(
     return turn, remaining
 
 
-def _notes_on_room(turn: Turn, shrunk: Turn, window: ContextWindow) -> list[str]:
-    """Return a note for the trace on the earlier contexts that `shrunk` leaves out, and on their tokens."""
-    if shrunk is turn:
-        return []
-    contexts = pluralize(len(turn.context_indexes), "earlier context")
-    tokens = window.count_messages(turn.messages) - window.count_messages(shrunk.messages)
-    return [f"budget: {contexts} left out from here on, {tokens:,} tokens"]
+def _to_prompt(turn: Turn, messages: Sequence[AnyMessage], conversation: Conversation) -> Prompt:
+    changed = [new for old, new in zip(turn.messages, messages, strict=True) if old is not new]
+    state = {"context_last_label": conversation.next_label - 1, "context_tools": sorted(turn.tools)}
+    return Prompt([*messages], changed, state)
 
 
-def _to_prompt(turn: Turn, messages: Sequence[AnyMessage], conversation: Conversation) -> PromptMessages:
-    changed = changed_messages(turn.messages, messages)
-    return PromptMessages([*messages], changed, conversation.next_label - 1, sorted(turn.tools))
-
-
-def _with_messages(request: ModelRequest[Any], prompt: PromptMessages | None) -> ModelRequest[Any]:
-    return request if prompt is None else request.override(messages=prompt.messages)
-
-
-def _with_changed_messages(response: Any, prompt: PromptMessages | None) -> Any:
+def _with_prompt(response: Any, prompt: Prompt) -> ExtendedModelResponse[Any]:
     """Return the model's response, after the messages that it has read in another form."""
-    if prompt is None:
-        return response
-    model_response = response if isinstance(response, ModelResponse) else ModelResponse(result=[response])
-    full_response = ModelResponse(
-        result=[*prompt.changed_messages, *model_response.result],
-        structured_response=model_response.structured_response,
-    )
-    update = {"context_last_label": prompt.last_label, "context_tools": prompt.tools}
-    return ExtendedModelResponse(full_response, Command(update=update))
+    if not isinstance(response, ModelResponse):
+        response = ModelResponse(result=[response])
+    result = [*prompt.changed_messages, *response.result]
+    full_response = ModelResponse(result=result, structured_response=response.structured_response)
+    return ExtendedModelResponse(full_response, Command(update=prompt.state))

@@ -7,8 +7,8 @@ the contexts of a conversation from the agent's state.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
+from functools import partial, reduce
 from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -17,6 +17,7 @@ from langchain_core.runnables.config import patch_config
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field
 
+from ctxassembly.adapters.metadata import with_notes
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
@@ -30,13 +31,11 @@ from ctxassembly.conversations.left_out import (
 from ctxassembly.conversations.sent import check_tools
 from ctxassembly.conversations.sources import is_context, is_own_context, iter_contexts
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.runtime.left_out import LeftOutRequest, aread_left_out, read_left_out
-from langchain_ctxassembly.agents.turn import is_left_out
+from langchain_ctxassembly.agents.turn import LEFT_OUT, status_of
+from langchain_ctxassembly.answering.evidence import source_of
 from langchain_ctxassembly.assembler import ContextAssembler, assembler_inputs
-from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.messages import Content, check_content, to_tool_output
-from langchain_ctxassembly.retriever import ContextAssemblyRetriever
 
 
 class ContextTool(StructuredTool):
@@ -67,9 +66,7 @@ def conversation_in(
     Tools that one message calls run at the same time, and none sees what the others find. So the call `call_id`, the
     second of three, say, takes every third label from the second one on.
     """
-    items = [(key, value) for key, value in _state_items(state) if key != evidence]
-    known = [(value, is_context if context and key == context else is_own_context) for key, value in items]
-    sources = [one for value, is_ours in known for one in _label_sources(value, is_ours)]
+    sources = sources_in(state, evidence=evidence, context=context)
     messages = [one for one in sources if isinstance(one, BaseMessage)]
     conversation = Conversation.from_messages(sources, tools).seen_in(messages, tools)
     last_label = state.get("context_last_label", 0) if isinstance(state, Mapping) else 0  # `ContextMiddleware` keeps it
@@ -81,29 +78,29 @@ def conversation_in(
     return conversation
 
 
-def _state_items(state: Any) -> Iterable[tuple[str, Any]]:
-    """Return the items of a graph's state: a dict, a dataclass, a model, or the list of messages that is all of it."""
+def sources_in(state: Any, *, evidence: str | None = None, context: str | None = None) -> list[Any]:
+    """Return the contexts and messages in a graph's state, as `conversation_in` describes them.
+
+    The state is a dict, a dataclass, a model, or the list of messages that is all of it.
+    """
     if isinstance(state, list):
-        return [("", state)]
-    if isinstance(state, Mapping):
-        return state.items()
-    names: Iterable[str] = getattr(state, "__dataclass_fields__", None) or getattr(state, "__dict__", {})
-    return [(name, getattr(state, name)) for name in names]
+        state = {"messages": state}
+    items = state if isinstance(state, Mapping) else vars(state)
+    return [
+        one
+        for key, value in items.items()
+        if key != evidence
+        for one in _sources_in(value, is_context if context and key == context else is_own_context)
+    ]
 
 
-def label_sources(state: Any) -> Iterator[Any]:
-    """Yield the contexts and messages in a graph's state."""
-    for _, value in _state_items(state):
-        yield from _label_sources(value, is_own_context)
-
-
-def _label_sources(value: Any, is_ours: Callable[[Any], bool]) -> Iterator[Any]:
+def _sources_in(value: Any, is_ours: Callable[[Any], bool]) -> Iterator[Any]:
     """Yield the contexts and messages in one value of the state, without documents, which may be evidence."""
     if isinstance(value, BaseMessage) or is_ours(value):
         yield value
     elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         for one in value:
-            yield from _label_sources(one, is_ours)
+            yield from _sources_in(one, is_ours)
 
 
 FilterOfCall = Callable[[Any], Any]
@@ -134,39 +131,6 @@ def filter_of_call(filter: FilterOfCall | None, runtime: Any) -> Any:
 
 DEFAULT_NAME = "search_documents"
 DEFAULT_DESCRIPTION = "Searches the documents, and returns what they say about the query, with the sources to cite."
-CONTEXT_RETRIEVERS = (ContextRetriever, ContextAssemblyRetriever)
-
-
-def context_retriever(
-    retriever: Any, assembler: ContextAssembler | None
-) -> ContextRetriever | ContextAssemblyRetriever:
-    """Return `retriever` if it is one of ours, else one of ours around it.
-
-    Raises:
-        ConfigError: it is no retriever, or one of ours that is wrapped, that has a `k` for its labels, or that is given
-            together with an assembler.
-    """
-    if isinstance(retriever, CONTEXT_RETRIEVERS):
-        if assembler is not None:
-            raise ConfigError("assembler", f"None with a {type(retriever).__name__}, which has one", assembler)
-        if isinstance(retriever, ContextAssemblyRetriever) and retriever.k is not None:
-            raise ConfigError("retriever.k", "None here, where the budget says how much is read", retriever.k)
-        return retriever
-    if not isinstance(retriever, Runnable) or _wraps_ours(retriever):
-        allowed = (
-            "a retriever, or another Runnable from a query to documents. What wraps one of ours belongs around the "
-            "search inside, and a filter of each call into filter="
-        )
-        raise ConfigError("retriever", allowed, retriever)
-    return ContextAssemblyRetriever(retriever=retriever, assembler=assembler or ContextAssembler())
-
-
-def _wraps_ours(runnable: Runnable[Any, Any]) -> bool:
-    """Return True if `runnable` wraps a retriever of ours, however deep."""
-    inside = (getattr(runnable, name, None) for name in ("bound", "default", "runnable"))
-    return any(
-        isinstance(one, CONTEXT_RETRIEVERS) or (isinstance(one, Runnable) and _wraps_ours(one)) for one in inside
-    )
 
 
 class SearchInput(BaseModel):
@@ -223,60 +187,47 @@ def context_tool(
 
     Raises:
         ConfigError: an argument has another type, `assembler` is given for a retriever that has one, or one of these
-            retrievers has a `k` for its labels, or a binding, retry or configurable fields around it.
+            retrievers has a `k` for its labels.
     """
     check_content(content)
     check_filter_of_call(filter)
+    source = source_of(retriever, assembler)
     known_tools = frozenset(check_tools(tools)) | {name}
-    search = _ToolSearch(context_retriever(retriever, assembler), content, filter, known_tools)
-    return _make_tool(search, name, description, SearchInput)
+
+    def arguments(config: RunnableConfig, callbacks: Any, runtime: Any) -> dict[str, Any]:
+        given = {"config": patch_config(config, callbacks=callbacks), "filter": filter_of_call(filter, runtime)}
+        if runtime is None or source.assembler.conversation is not None:
+            return given
+        names = names_of_own_tools(runtime.tools, runtime.state) | known_tools
+        first_label = source.assembler.assembly_settings.first_label
+        conversation = conversation_in(runtime.state, first_label, tools=names, call_id=runtime.tool_call_id)
+        return {**given, "conversation": conversation}
+
+    def search(query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
+        context = source.context(query, **arguments(config, callbacks, runtime))
+        return to_tool_output(context, content=content)
+
+    async def asearch(query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
+        context = await source.acontext(query, **arguments(config, callbacks, runtime))
+        return await run_in_worker(partial(to_tool_output, context, content=content))
+
+    return _make_tool(search, asearch, name, description, SearchInput)
 
 
-def _make_tool(search: Any, name: str, description: str, arguments: type[BaseModel]) -> BaseTool:
+def _make_tool(run: Any, arun: Any, name: str, description: str, arguments: type[BaseModel]) -> BaseTool:
+    """Return the tool that calls `run`, or awaits `arun`.
+
+    LangChain finds their parameter `config` by its type and `callbacks` by its name. The config is the caller's; the
+    callbacks make everything that runs in them part of the tool's own run.
+    """
     return ContextTool(
         name=name,
         description=description,
-        func=search.run,
-        coroutine=search.arun,
+        func=run,
+        coroutine=arun,
         args_schema=arguments,
         response_format="content_and_artifact",
     )
-
-
-@dataclass(frozen=True)
-class _ToolSearch:
-    """The search of a context tool."""
-
-    retriever: ContextRetriever | ContextAssemblyRetriever
-    content: Content
-    filter: FilterOfCall | None
-    tools: frozenset[str]
-
-    # LangChain finds `config` by its type and `callbacks` by its name. The config is the caller's; the callbacks make
-    # everything that runs here part of the tool's own run.
-
-    def run(self, query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
-        config = patch_config(config, callbacks=callbacks)
-        context = self.retriever.context(query, config=config, **self._arguments(runtime))
-        return to_tool_output(context, content=self.content)
-
-    async def arun(self, query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
-        config = patch_config(config, callbacks=callbacks)
-        context = await self.retriever.acontext(query, config=config, **self._arguments(runtime))
-        return await run_in_worker(partial(to_tool_output, context, content=self.content))
-
-    def _arguments(self, runtime: Any) -> dict[str, Any]:
-        """Return the filter of the call, and the conversation in the agent's state, unless the assembler has one."""
-        condition, own = filter_of_call(self.filter, runtime), self.retriever.assembler
-        if runtime is None or own.conversation is not None:
-            return {"filter": condition}
-        conversation = conversation_in(
-            runtime.state,
-            own.assembly_settings.first_label,
-            tools=names_of_own_tools(runtime.tools, runtime.state) | self.tools,
-            call_id=runtime.tool_call_id,
-        )
-        return {"filter": condition, "conversation": conversation}
 
 
 class LeftOutInput(BaseModel):
@@ -286,7 +237,6 @@ class LeftOutInput(BaseModel):
 
     words: str | None = Field(None, description=ARGUMENTS["words"])
     document: str | None = Field(None, description=ARGUMENTS["document"])
-    page: str | None = Field(None, description=ARGUMENTS["page"])
     label: str | None = Field(None, description=ARGUMENTS["label"])
     runtime: Annotated[Any, InjectedToolArg] = None
     """LangGraph puts the agent's state here, by the name. The model doesn't see it."""
@@ -299,7 +249,7 @@ def left_out_tool(
     filter: FilterOfCall | None = None,
     tools: Collection[str] = (),
 ) -> BaseTool:
-    """Return a tool for what `context` left out, by words, document or page, and for the text around a label.
+    """Return a tool for what `context` left out, by words or document, and for the text around a label.
 
     >>> from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
     >>> from ctxassembly import MemoryStore
@@ -310,7 +260,7 @@ def left_out_tool(
     >>> print(tool.invoke({"words": "drive"}))
     [2] Source: b.pdf
     You may not drive that day.
-    >>> print(tool.invoke({"page": "7"}))
+    >>> print(tool.invoke({"document": "c.pdf"}))
     Nothing that was left out matches. Left out and available: b.pdf
 
     The text is a separate context, within `max_tokens` of the assembler's config; its artifact is `to_dict()`. Labels
@@ -335,69 +285,58 @@ def left_out_tool(
         raise ConfigError("assembler", "a ContextAssembler", assembler)
     check_store_of_left_out(assembler.store, "left_out_tool(assembler=ContextAssembler(store=...))")
     check_filter_of_call(filter)
-    known = None if context is None else Context.from_dict(context)
-    search = _LeftOutSearch(known, assembler, filter, frozenset(check_tools(tools)) | {TOOL_NAME})
-    return _make_tool(search, TOOL_NAME, TOOL_DESCRIPTION, LeftOutInput)
+    given = [] if context is None else [Context.from_dict(context)]
+    own_tools = frozenset(check_tools(tools)) | {TOOL_NAME}
 
+    def prepare(runtime: Any, wanted: Mapping[str, Any]) -> tuple[LeftOutRequest, Conversation]:
+        """Return the request of a call, and the conversation in the agent's state."""
+        state, call_id, names = [], None, own_tools
+        if runtime is not None:
+            state, call_id = runtime.state, runtime.tool_call_id
+            names |= names_of_own_tools(runtime.tools, state)
+        sources = sources_in(state)
+        dropped = [one for one in sources if isinstance(one, ToolMessage) and status_of(one) == LEFT_OUT]
+        present = iter_contexts([one for one in sources if one not in dropped], names)
+        request = LeftOutRequest(
+            [*given, *(one for one in present if one not in given)],
+            wanted,
+            assembler.neighbor_store(filter_of_call(filter, runtime)),
+            assembler.transform_fetched,
+            assembler.assembly_settings,
+            [*iter_contexts(dropped, names)],
+        )
+        known = reduce(Conversation.after, given, Conversation())
+        first_label = max(request.config.first_label, known.next_label)
+        conversation = conversation_in(state, first_label, tools=names, call_id=call_id)
+        labels = assembler.conversation.labels if assembler.conversation else None
+        return request, replace(conversation, sent=(*known.sent, *conversation.sent), labels=labels)
 
-@dataclass(frozen=True)
-class _LeftOutSearch:
-    """The reading of a left-out tool."""
+    def for_assembly(
+        request: LeftOutRequest, left_out: LeftOut, conversation: Conversation
+    ) -> tuple[ContextAssembler, dict[str, Any]]:
+        """Return the assembler, whose neighbors come from the filtered store of the request, and its input."""
+        settings = {"config": left_out.config(request.config), "store": request.store, "filter": None}
+        inputs = assembler_inputs(left_out.hits, left_out.query, None, conversation)
+        return assembler.model_copy(update=settings), inputs
 
-    context: Context | None
-    assembler: ContextAssembler
-    filter: FilterOfCall | None
-    tools: frozenset[str]
-
-    def run(self, config: RunnableConfig, callbacks: Any = None, runtime: Any = None, **wanted: Any) -> Any:
-        request, conversation = self._prepare_call(runtime, wanted)
+    def read(config: RunnableConfig, callbacks: Any = None, runtime: Any = None, **wanted: Any) -> Any:
+        request, conversation = prepare(runtime, wanted)
         left_out = read_left_out(request)
         if not (left_out.hits or left_out.note):
             return left_out.reply, None
-        assembler, inputs = self._prepare_assembly(request, left_out, conversation)
-        return _to_output(left_out, assembler.assemble_context(inputs, patch_config(config, callbacks=callbacks)))
+        reader, inputs = for_assembly(request, left_out, conversation)
+        return _to_output(left_out, reader.assemble_context(inputs, patch_config(config, callbacks=callbacks)))
 
-    async def arun(self, config: RunnableConfig, callbacks: Any = None, runtime: Any = None, **wanted: Any) -> Any:
-        request, conversation = await run_in_worker(partial(self._prepare_call, runtime, wanted))
+    async def aread(config: RunnableConfig, callbacks: Any = None, runtime: Any = None, **wanted: Any) -> Any:
+        request, conversation = await run_in_worker(partial(prepare, runtime, wanted))
         left_out = await aread_left_out(request)
         if not (left_out.hits or left_out.note):
             return left_out.reply, None
-        assembler, inputs = self._prepare_assembly(request, left_out, conversation)
-        context = await assembler.aassemble_context(inputs, patch_config(config, callbacks=callbacks))
+        reader, inputs = for_assembly(request, left_out, conversation)
+        context = await reader.aassemble_context(inputs, patch_config(config, callbacks=callbacks))
         return await run_in_worker(partial(_to_output, left_out, context))
 
-    def _prepare_call(self, runtime: Any, wanted: Mapping[str, Any]) -> tuple[LeftOutRequest, Conversation]:
-        """Return the request of a call, and the conversation in the agent's state."""
-        assembler, state, tools, call_id = self.assembler, [], self.tools, None
-        if runtime is not None:
-            state, call_id = runtime.state, runtime.tool_call_id
-            tools |= names_of_own_tools(runtime.tools, state)
-        sources = [*label_sources(state)]
-        dropped = [one for one in sources if isinstance(one, ToolMessage) and is_left_out(one)]
-        contexts = [] if self.context is None else [self.context]
-        present = iter_contexts([one for one in sources if one not in dropped], tools)
-        contexts += [one for one in present if one not in contexts]
-        request = LeftOutRequest(
-            contexts,
-            wanted,
-            assembler.neighbor_store(filter_of_call(self.filter, runtime)),
-            assembler.transform_fetched,
-            assembler.assembly_settings,
-            [*iter_contexts(dropped, tools)],
-        )
-        labels = assembler.conversation.labels if assembler.conversation else None
-        given = Conversation() if self.context is None else Conversation().after(self.context)
-        first_label = max(assembler.assembly_settings.first_label, given.next_label)
-        conversation = conversation_in(state, first_label, tools=tools, call_id=call_id)
-        return request, replace(conversation, sent=(*given.sent, *conversation.sent), labels=labels)
-
-    def _prepare_assembly(
-        self, request: LeftOutRequest, left_out: LeftOut, conversation: Conversation
-    ) -> tuple[ContextAssembler, dict[str, Any]]:
-        """Return the assembler of a call, whose neighbors come from the filtered store of `request`, and its input."""
-        settings = {"config": left_out.config(request.config), "store": request.store, "filter": None}
-        inputs = assembler_inputs(left_out.hits, left_out.query, None, conversation)
-        return self.assembler.model_copy(update=settings), inputs
+    return _make_tool(read, aread, TOOL_NAME, TOOL_DESCRIPTION, LeftOutInput)
 
 
 def _to_output(left_out: LeftOut, context: Context) -> Any:

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
+from ctxassembly.adapters.metadata import with_notes
 from ctxassembly.answering.search import Ranking, reciprocal_rank_fusion
 from ctxassembly.context import Context
 from ctxassembly.conversations.left_out import TOOL_NAME
 from ctxassembly.conversations.messages import dropped_sources_note, rehydrate_hits, see_above_note
 from ctxassembly.conversations.sent import check_room_for_labels, check_tools, merge_citations, warn_unread
-from ctxassembly.conversations.sources import is_context, is_own_result, iter_contexts
+from ctxassembly.conversations.sources import get_field, is_context, is_own_result, iter_contexts
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.safe_repr import describe_error, safe_repr
 from langchain_ctxassembly.convert.documents import read_documents
 
@@ -36,9 +36,6 @@ class SearchEvidence(NamedTuple):
     """The chunks that an earlier assembly left out, a line each."""
     context: Context | None = None
     """The context that has the hits, if they were assembled already."""
-
-
-EVIDENCE_FORMS = "what was found must be documents, hits or a context, or a list of these for each search"
 
 
 def evidence_from(value: Any, keys: MetadataKeys) -> SearchEvidence | None:
@@ -65,16 +62,15 @@ def all_evidence_from(value: Any, keys: MetadataKeys) -> list[SearchEvidence]:
     Raises:
         InputError: `value` is something else.
     """
-    one = evidence_from(value, keys)
-    if one is not None:
+    if (one := evidence_from(value, keys)) is not None:
         return [one]
-    if value is not None and not isinstance(value, (list, tuple)):
-        raise InputError(f"{EVIDENCE_FORMS}, got {safe_repr(value)}")
-    several = [(search, evidence_from(search, keys)) for search in value or ()]
-    for search, found in several:
-        if found is None and not (isinstance(search, (list, tuple)) and not search):
-            raise InputError(f"{EVIDENCE_FORMS}, got {safe_repr(search)}")
-    return [found for _, found in several if found is not None]
+    searches = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
+    found = [(search, evidence_from(search, keys)) for search in searches if search not in ([], ())]
+    for search, evidence in found:
+        if evidence is None:
+            forms = "documents, hits or a context, or a list of these for each search"
+            raise InputError(f"what was found must be {forms}, got {safe_repr(search)}")
+    return [evidence for _, evidence in found if evidence is not None]
 
 
 def merge_evidence(searches: Sequence[SearchEvidence]) -> SearchEvidence:
@@ -123,6 +119,12 @@ def _evidence_of_context(context: Context) -> SearchEvidence:
 STATUS_KEY = "ctxassembly"
 """The key in a message's `response_metadata` that says what became of it."""
 ASSEMBLED, LEFT_OUT = "assembled", "left out"
+"""The message has a context; or its context had to make room for others, so that the model no longer reads it."""
+
+
+def status_of(message: BaseMessage) -> Any:
+    """Return what became of a tool's message: `ASSEMBLED`, `LEFT_OUT`, or None if it is as the tool wrote it."""
+    return message.response_metadata.get(STATUS_KEY)
 
 
 class PendingCall(NamedTuple):
@@ -152,40 +154,38 @@ class Turn(NamedTuple):
         return "\n".join(queries) or last_question(self.messages)
 
     @property
-    def own_context(self) -> Context | None:
-        """The context of the only call, whose tool has assembled it by itself."""
-        return self.calls[0].evidence.context if len(self.calls) == 1 else None
-
-    def other_messages(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-        """Return the messages of the state, `messages`, whose text the calls of this turn don't change."""
-        own = {self.messages[call.message_index].id for call in self.calls}
-        return [message for message in messages if message.id not in own]
-
-    @property
     def earlier_messages(self) -> list[AnyMessage]:
         """The messages whose text stays as it is."""
         indexes = {call.message_index for call in self.calls}
         return [message for index, message in enumerate(self.messages) if index not in indexes]
 
-    def with_context(self, context: Context) -> list[AnyMessage]:
-        """Return all messages: the first call's message has the context, each other call's message names its labels."""
-        messages = list(self.messages)
-        first, *others = self.calls
-        messages[first.message_index] = _rewrite(
-            messages[first.message_index], context.text, ASSEMBLED, context.to_dict()
-        )
-        for call in others:
-            note = see_above_note(context, call.evidence.hits)
-            messages[call.message_index] = _rewrite(messages[call.message_index], note, ASSEMBLED, None)
-        return messages
+    @property
+    def context_indexes(self) -> list[int]:
+        """The places of the messages that have an earlier context."""
+        return [
+            index
+            for index, message in enumerate(self.messages)
+            if status_of(message) == ASSEMBLED
+            and is_own_result(message, self.tools)
+            and is_context(get_field(message, "artifact"))
+        ]
 
     def without_text(self) -> list[AnyMessage]:
         """Return all messages, with empty text in the messages of the calls."""
-        indexes = {call.message_index for call in self.calls}
-        return [
-            message.model_copy(update={"content": ""}) if index in indexes else message
-            for index, message in enumerate(self.messages)
-        ]
+        messages = list(self.messages)
+        for index in (call.message_index for call in self.calls):
+            messages[index] = messages[index].model_copy(update={"content": ""})
+        return messages
+
+    def with_context(self, context: Context) -> list[AnyMessage]:
+        """Return all messages: the first call's message has the context, each other call's message names its labels."""
+        messages = list(self.messages)
+        for call in self.calls:
+            text, artifact = see_above_note(context, call.evidence.hits), None
+            if call is self.calls[0]:
+                text, artifact = context.text, context.to_dict()
+            messages[call.message_index] = _rewrite(messages[call.message_index], text, ASSEMBLED, artifact)
+        return messages
 
     def without_contexts(self) -> Turn:
         """Return this turn with a note in place of each earlier context.
@@ -197,24 +197,7 @@ class Turn(NamedTuple):
             for context in iter_contexts(messages[index], self.tools):
                 noted = with_notes(context, [f"budget: gave way, {context.token_count:,} tokens left out from here on"])
                 messages[index] = _rewrite(messages[index], dropped_sources_note(context), LEFT_OUT, noted.to_dict())
-        return self._replace(messages=tuple(messages))
-
-    @property
-    def is_first(self) -> bool:
-        """True if no earlier message has, or had, a context."""
-        return not any(isinstance(message, ToolMessage) and status_of(message) for message in self.messages)
-
-    @property
-    def context_indexes(self) -> list[int]:
-        """The places of the messages that have an earlier context."""
-        return [
-            index
-            for index, message in enumerate(self.messages)
-            if isinstance(message, ToolMessage)
-            and status_of(message) == ASSEMBLED
-            and is_own_result(message, self.tools)
-            and is_context(message.artifact)
-        ]
+        return self._replace(messages=messages)
 
 
 def turn_of(messages: Sequence[AnyMessage], tools: Collection[str], keys: MetadataKeys) -> Turn:
@@ -224,23 +207,18 @@ def turn_of(messages: Sequence[AnyMessage], tools: Collection[str], keys: Metada
     those in blocks, such as search results that a model cites by itself. One that can't be read is skipped with a
     warning.
     """
-    first_index = next((at for at in range(len(messages), 0, -1) if isinstance(messages[at - 1], AIMessage)), 0)
-    arguments_by_id = (
-        {call["id"]: call["args"] for call in getattr(messages[first_index - 1], "tool_calls", [])}
-        if first_index
-        else {}
-    )
+    start = next((at for at in reversed(range(len(messages))) if isinstance(messages[at], AIMessage)), -1)
+    asked = messages[start].tool_calls if start >= 0 else []  # type: ignore[union-attr]
+    arguments_by_id = {call["id"]: call["args"] for call in asked}
     calls = []
-    for index, message in enumerate(messages[first_index:], first_index):
+    for index, message in enumerate(messages[start + 1 :], start + 1):
         if not isinstance(message, ToolMessage) or message.status == "error" or status_of(message) is not None:
             continue
         if not isinstance(message.content, str) or not is_own_result(message, tools):
             continue
         evidence = _evidence_of_message(message, keys)
         if evidence is not None and (evidence.hits or evidence.supplement):
-            arguments = arguments_by_id.get(message.tool_call_id, {})
-            asks_left_out = message.name == TOOL_NAME
-            query = _as_text(arguments.get("words")) or "" if asks_left_out else _query_argument(arguments)
+            query = _query_in(arguments_by_id.get(message.tool_call_id, {}), asks_left_out=message.name == TOOL_NAME)
             calls.append(PendingCall(index, evidence, query))
     return Turn(messages, calls, tools)
 
@@ -261,33 +239,16 @@ def last_question(messages: Sequence[AnyMessage]) -> str | None:
     return next((str(message.text) for message in reversed(messages) if isinstance(message, HumanMessage)), None)
 
 
-def changed_messages(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Return the messages of `after` that aren't the same objects as in `before`."""
-    return [new for old, new in zip(before, after, strict=True) if old is not new]
-
-
-def is_left_out(message: BaseMessage) -> bool:
-    """Return True if the context of `message` had to make room for others, so that the model no longer reads it."""
-    return bool(status_of(message) == LEFT_OUT)
-
-
-def status_of(message: BaseMessage) -> Any:
-    """Return what became of a tool's message: `ASSEMBLED`, `LEFT_OUT`, or None if it is as the tool wrote it."""
-    return message.response_metadata.get(STATUS_KEY)
-
-
 def _rewrite(message: AnyMessage, text: str, status: str, artifact: Any) -> AnyMessage:
     metadata = {**message.response_metadata, STATUS_KEY: status}
     return message.model_copy(update={"content": text, "artifact": artifact, "response_metadata": metadata})
 
 
-def _query_argument(arguments: Mapping[str, Any]) -> str | None:
-    """Return the query among a tool's arguments: the argument named "query", else the only text."""
+def _query_in(arguments: Mapping[str, Any], *, asks_left_out: bool) -> str | None:
+    """Return the query among a tool's arguments: the argument "query", which may be any JSON, else the only text."""
+    if asks_left_out:
+        return str(arguments.get("words") or "")
     texts = [value for value in arguments.values() if isinstance(value, str)]
-    query = _as_text(arguments.get("query"))
-    return texts[0] if query is None and len(texts) == 1 else query
-
-
-def _as_text(argument: Any) -> str | None:
-    """Return what a model wrote as an argument, which may be any JSON, as text."""
-    return None if argument is None else str(argument)
+    if arguments.get("query") is not None:
+        return str(arguments["query"])
+    return texts[0] if len(texts) == 1 else None

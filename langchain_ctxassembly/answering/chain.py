@@ -6,7 +6,7 @@ run by itself. A search isn't: a question may be searched for in several ways at
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial, reduce
@@ -17,14 +17,15 @@ from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_eve
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, convert_to_messages
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableLambda
-from langchain_core.runnables.config import (
-    get_async_callback_manager_for_config,
-    get_callback_manager_for_config,
-    patch_config,
-)
 from langchain_core.runnables.utils import AddableDict
 from typing_extensions import NotRequired, TypedDict, override
 
+from ctxassembly.adapters.metadata import (
+    HistoryMessage,
+    answer_metadata,
+    answer_payload,
+    to_exchanges,
+)
 from ctxassembly.answering.answer import Answer
 from ctxassembly.answering.cache import CacheScope
 from ctxassembly.answering.requests import AnswerCall, Exchange, SearchAll
@@ -34,14 +35,6 @@ from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.sources import MESSAGE_KEY
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.errors import InputError
-from ctxassembly.integrations.metadata import (
-    ContextPayload,
-    HistoryMessage,
-    answer_metadata,
-    answer_payload,
-    to_exchanges,
-)
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.answer import aunderstand, understand
 from ctxassembly.runtime.answer_run import AnswerRun, ChainParts, check_answer_config, check_cache
 from ctxassembly.runtime.driver import Port
@@ -51,7 +44,6 @@ from langchain_ctxassembly.answering.evidence import Source, evidence_of, source
 from langchain_ctxassembly.assembler import ContextAssembler, read_conversation
 from langchain_ctxassembly.convert.documents import document_of, documents_from
 from langchain_ctxassembly.convert.models import as_cache
-from langchain_ctxassembly.search import ambient_config
 from langchain_ctxassembly.spans import has_listeners
 
 EVENT = "question_answered"
@@ -59,7 +51,7 @@ EVENT = "question_answered"
 
 
 class AnswerInput(TypedDict):
-    """A question in a conversation."""
+    """A question in a conversation, as `answer_chain` describes it."""
 
     input: str
     chat_history: NotRequired[list[BaseMessage]]
@@ -69,7 +61,7 @@ class AnswerInput(TypedDict):
 
 
 class AnswerOutput(TypedDict):
-    """An answer, as `answer_chain` describes it."""
+    """An answer, as `answer_chain` describes it. `result` is an `Answer`, of which pydantic makes no schema."""
 
     input: str
     answer: str
@@ -80,18 +72,18 @@ class AnswerOutput(TypedDict):
     trace: dict[str, Any]
     conversation: dict[str, Any]
     result: Any
-    """An `Answer`; pydantic makes no schema of it."""
     message: AIMessage
 
 
-def messages_of(history: Any) -> list[BaseMessage]:
+def history_in(inputs: Any) -> list[BaseMessage]:
     """Return the messages of a `chat_history`, in any form that LangChain takes; None is an empty history.
 
     Raises:
-        InputError: `history` has another form.
+        InputError: it has another form.
     """
+    history = inputs.get("chat_history") or []
     try:
-        return convert_to_messages(history or [])
+        return convert_to_messages(history)
     except (NotImplementedError, TypeError, ValueError) as error:
         raise InputError(f"chat_history must be a list of messages, got {safe_repr(history)}") from error
 
@@ -105,113 +97,13 @@ def exchanges_of(messages: list[BaseMessage]) -> tuple[Exchange, ...]:
     )
 
 
-def start_run(
-    parts: ChainParts, source: Source, inputs: Any, config: RunnableConfig, *, is_streamed: bool
-) -> AnswerRun:
-    """Return one call of a chain, whose steps are runs below the run of `config`."""
-    question, messages = question_in(inputs), messages_of(inputs.get("chat_history"))
-    given, own = read_conversation(inputs.get("conversation")), source.assembler.conversation or Conversation()
-    call = AnswerCall(
-        question,
-        exchanges_of(messages),
-        inputs.get("mode") or "normal",
-        inputs.get("filter"),
-        is_streamed=is_streamed,
-        conversation=given or own.join(Conversation.from_messages(messages)),
-        background="\n\n".join(str(one.text) for one in messages if isinstance(one, SystemMessage)),
-    )
-    with ambient_config(config):
-        parts = replace(parts, model=replace(parts.model, config=config))
-        return AnswerRun(parts, evidence_of(source, config), call, partial(_ports_within, config), config)
-
-
-def output_of(answer: Answer) -> dict[str, Any]:
-    """Return the output of the chain, but for the text of the answer, which its pieces have given."""
-    payload = ContextPayload(answer.context) if answer.context else None
-    message = AIMessage(answer.text, additional_kwargs={MESSAGE_KEY: answer_payload(answer)})
-    return {
-        "input": answer.question,
-        "context": documents_from(payload) if payload else [],
-        "documents": [document_of(hit) for hit in answer.hits],
-        **answer_metadata(answer, payload),
-        "result": answer,
-        "message": message,
-    }
-
-
-def _ports_within(config: RunnableConfig, ports: dict[type, Port]) -> dict[type, Port]:
-    """Return `ports`, called in the run of `config`; all searches of a question are one run below it."""
-    return {
-        **{kind: _within(config, port) for kind, port in ports.items()},
-        SearchAll: _traced(config, ports[SearchAll]),
-    }
-
-
-def _traced(config: RunnableConfig, port: Port) -> Port:
-    """Return the port of `SearchAll`, each call in a run of its own."""
-
-    def search(request: SearchAll) -> Sequence[Retrieved | Exception]:
-        run = get_callback_manager_for_config(config).on_retriever_start(None, _query(request), name="retrieve")
-        try:
-            with ambient_config(patch_config(config, callbacks=run.get_child())):
-                replies: Sequence[Retrieved | Exception] = port.call(request)
-        except BaseException as error:
-            run.on_retriever_error(error)
-            raise
-        found, failure = _collect_documents(replies)
-        run.on_retriever_error(failure) if failure else run.on_retriever_end(found)
-        return replies
-
-    async def asearch(request: SearchAll) -> Sequence[Retrieved | Exception]:
-        manager = get_async_callback_manager_for_config(config)
-        run = await manager.on_retriever_start(None, _query(request), name="retrieve")
-        try:
-            with ambient_config(patch_config(config, callbacks=run.get_child())):
-                replies: Sequence[Retrieved | Exception] = await port.acall(request)
-        except BaseException as error:
-            await run.on_retriever_error(error)
-            raise
-        found, failure = _collect_documents(replies)
-        await (run.on_retriever_error(failure) if failure else run.on_retriever_end(found))
-        return replies
-
-    return Port(search, asearch)
-
-
-def _within(config: RunnableConfig, port: Port) -> Port:
-    """Return `port`, called in the run of `config`."""
-
-    def call(request: Any) -> Any:
-        with ambient_config(config):
-            return port.call(request)
-
-    async def acall(request: Any) -> Any:
-        with ambient_config(config):
-            return await port.acall(request)
-
-    return Port(call, acall)
-
-
-def _query(request: SearchAll) -> str:
-    return "\n".join(dict.fromkeys(search.question.effective_query for search in request.searches))
-
-
-def _collect_documents(replies: Sequence[Retrieved | Exception]) -> tuple[list[Document], Exception | None]:
-    """Return the documents of all searches, each once, and an error if every search failed."""
-    found = [reply for reply in replies if not isinstance(reply, Exception)]
-    if not found:
-        return [], cast(Exception, replies[0])
-    hits = {hit.chunk.identity: hit for reply in found for hit in reply.hits}
-    return [document_of(hit) for hit in hits.values()], None
-
-
 class AnswerRunnable(RunnableGenerator[AnswerInput, AnswerOutput]):
     """The runnable that `answer_chain` returns."""
 
     InputType, OutputType = AnswerInput, AnswerOutput
 
     def __init__(self, parts: ChainParts, source: Source) -> None:
-        self._start_run = partial(start_run, parts, source)
+        self._parts, self._source = parts, source
         super().__init__(cast(Any, self._stream_answer), cast(Any, self._astream_answer), name="answer_chain")
 
     @override
@@ -225,50 +117,126 @@ class AnswerRunnable(RunnableGenerator[AnswerInput, AnswerOutput]):
         return await self._acall_with_config(cast(Any, self._aanswer), input, config, **kwargs)
 
     def _answer(self, inputs: Any, config: RunnableConfig) -> AnswerOutput:
-        return cast(AnswerOutput, dict(_sum_pieces(self._iter_pieces(inputs, config, is_streamed=False))))
+        answer = self._start_run(inputs, config).answer()
+        return cast(AnswerOutput, {"answer": answer.text, **_finish(answer, config)})
 
     async def _aanswer(self, inputs: Any, config: RunnableConfig) -> AnswerOutput:
-        pieces = [piece async for piece in self._aiter_pieces(inputs, config, is_streamed=False)]
-        return cast(AnswerOutput, dict(_sum_pieces(pieces)))
+        answer = await self._start_run(inputs, config).aanswer()
+        return cast(AnswerOutput, {"answer": answer.text, **await _afinish(answer, config)})
 
-    def _stream_answer(self, inputs: Iterator[Any], config: RunnableConfig) -> Iterator[Any]:
-        yield from self._iter_pieces(_sum_pieces(inputs), config, is_streamed=True)
-
-    async def _astream_answer(self, inputs: AsyncIterator[Any], config: RunnableConfig) -> AsyncIterator[Any]:
-        summed = _sum_pieces([piece async for piece in inputs])
-        async with aclosing(self._aiter_pieces(summed, config, is_streamed=True)) as pieces:
-            async for piece in pieces:
-                yield piece
-
-    def _iter_pieces(self, inputs: Any, config: RunnableConfig, *, is_streamed: bool) -> Iterator[AddableDict]:
-        run = self._start_run(inputs, config, is_streamed=is_streamed)
+    def _stream_answer(self, inputs: Iterator[Any], config: RunnableConfig) -> Iterator[AddableDict]:
+        run = self._start_run(reduce(add, inputs), config, is_streamed=True)
         for event in run.events():
             if isinstance(event, Answer):
-                output = output_of(event)
-                if has_listeners(config):
-                    dispatch_custom_event(EVENT, output["trace"], config=config)
-                yield AddableDict(output)
+                yield AddableDict(_finish(event, config))
             else:
                 yield AddableDict(answer=event.text)
 
-    async def _aiter_pieces(
-        self, inputs: Any, config: RunnableConfig, *, is_streamed: bool
-    ) -> AsyncGenerator[AddableDict, None]:
-        run = self._start_run(inputs, config, is_streamed=is_streamed)
+    async def _astream_answer(self, inputs: AsyncIterator[Any], config: RunnableConfig) -> AsyncIterator[AddableDict]:
+        run = self._start_run(reduce(add, [piece async for piece in inputs]), config, is_streamed=True)
         async with aclosing(run.aevents()) as events:
             async for event in events:
                 if isinstance(event, Answer):
-                    output = await run_in_worker(partial(output_of, event))
-                    if has_listeners(config):
-                        await adispatch_custom_event(EVENT, output["trace"], config=config)
-                    yield AddableDict(output)
+                    yield AddableDict(await _afinish(event, config))
                 else:
                     yield AddableDict(answer=event.text)
 
+    def _start_run(self, inputs: Any, config: RunnableConfig, *, is_streamed: bool = False) -> AnswerRun:
+        """Return one call of the chain, whose steps are runs below the run of `config`."""
+        question, messages = question_in(inputs), history_in(inputs)
+        own = self._source.assembler.conversation or Conversation()
+        given = read_conversation(inputs.get("conversation"))
+        call = AnswerCall(
+            question,
+            exchanges_of(messages),
+            inputs.get("mode") or "normal",
+            inputs.get("filter"),
+            is_streamed=is_streamed,
+            conversation=given or own.join(Conversation.from_messages(messages)),
+            background="\n\n".join(str(one.text) for one in messages if isinstance(one, SystemMessage)),
+        )
+        parts = replace(self._parts, model=replace(self._parts.model, config=config))
+        return AnswerRun(parts, evidence_of(self._source, config), call, partial(_with_search_run, config), config)
 
-def _sum_pieces(pieces: Iterable[Any]) -> Any:
-    """Return the sum of `pieces`, as LangChain adds them."""
-    return reduce(add, pieces)
+
+def _finish(answer: Answer, config: RunnableConfig) -> dict[str, Any]:
+    """Return the output of the chain, but for the text of the answer, after sending the event."""
+    output = _output_of(answer)
+    if has_listeners(config):
+        dispatch_custom_event(EVENT, output["trace"], config=config)
+    return output
+
+
+async def _afinish(answer: Answer, config: RunnableConfig) -> dict[str, Any]:
+    """Async version of `_finish`."""
+    output = await run_in_worker(partial(_output_of, answer))
+    if has_listeners(config):
+        await adispatch_custom_event(EVENT, output["trace"], config=config)
+    return output
+
+
+def _output_of(answer: Answer) -> dict[str, Any]:
+    message = AIMessage(answer.text, additional_kwargs={MESSAGE_KEY: answer_payload(answer)})
+    return {
+        "input": answer.question,
+        "context": documents_from(answer.context) if answer.context else [],
+        "documents": [document_of(hit) for hit in answer.hits],
+        **answer_metadata(answer),
+        "result": answer,
+        "message": message,
+    }
+
+
+def _with_search_run(config: RunnableConfig, ports: dict[type, Port]) -> dict[type, Port]:
+    """Return `ports`; all searches of a question are one run below the run of `config`, from queries to documents."""
+    port = ports[SearchAll]
+
+    def run_for(request: SearchAll) -> tuple[RunnableLambda[str, list[Document]], str, list[Any]]:
+        replies: list[Any] = []
+
+        def search(_: str) -> list[Document]:
+            replies.extend(port.call(request))
+            return _documents_in(replies)
+
+        async def asearch(_: str) -> list[Document]:
+            replies.extend(await port.acall(request))
+            return _documents_in(replies)
+
+        queries = dict.fromkeys(search.question.effective_query for search in request.searches)
+        return RunnableLambda(search, asearch, name="retrieve"), "\n".join(queries), replies
+
+    def search_all(request: SearchAll) -> list[Any]:
+        run, queries, replies = run_for(request)
+        try:
+            run.invoke(queries, config)
+        except Exception:
+            if not replies:
+                raise
+        return replies
+
+    async def asearch_all(request: SearchAll) -> list[Any]:
+        run, queries, replies = run_for(request)
+        try:
+            await run.ainvoke(queries, config)
+        except Exception:
+            if not replies:
+                raise
+        return replies
+
+    return ports | {SearchAll: Port(search_all, asearch_all)}
+
+
+def _documents_in(replies: list[Any]) -> list[Document]:
+    """Return the documents that searches found, each once.
+
+    Raises:
+        Exception: the error of the first search, if all have failed.
+    """
+    found = [reply for reply in replies if not isinstance(reply, Exception)]
+    if not found:
+        raise replies[0]
+    hits = {hit.chunk.identity: hit for reply in found for hit in reply.hits}
+    return [document_of(hit) for hit in hits.values()]
 
 
 def answer_chain(
@@ -297,9 +265,9 @@ def answer_chain(
 
     Input: `input`, the question; `chat_history`, the messages so far; `conversation`, where these don't carry it;
     `mode`, one of `config.modes`; `filter`, in the form of the retriever. Only the first is required, and other keys
-    are ignored. Add `message` of the output to the history, not the bare text: it carries the chunks that the answer
-    cites, which are candidates for the next question, and the labels of its context, which documents keep. History is
-    trusted as the caller's own.
+    are ignored. Add `message` of the output to the history, not the bare text: it carries the names of the documents
+    that the answer cites, which the next question may prefer, and the labels of its context, which documents keep.
+    History is trusted as the caller's own.
 
     Output: `input`; `answer`; `context`, a document per label; `citations` that the answer uses and its `quotes`, as
     plain data; `documents`, the chunks before assembly; `trace`, as plain data; `message`, for the history;
@@ -317,8 +285,8 @@ def answer_chain(
             any runnable from messages to a message or a text. In a stream, LangChain's fallbacks switch only before
             the first token: if a model fails later, an `AnswerError` is raised, and the pieces so far are no answer.
         retriever: a `ContextRetriever`, which takes modes, filters and intents; a `ContextAssemblyRetriever`; or any
-            retriever, whose documents are assembled by `assembler`. Other retrievers get the query, the mode's `limit`
-            as `k` if they have one. A vector store's retriever takes the filter of a call; others refuse it.
+            retriever, whose documents are assembled by `assembler`. A vector store's retriever takes the mode's `limit`
+            and the filter of a call; others get the query alone, and refuse a filter.
         config: the settings.
         models: models by mode, such as `{"escalated": other}`, used instead of `llm`.
         assembler: the assembler for a retriever that has none.
@@ -352,7 +320,7 @@ def understanding_chain(
 ) -> Runnable[Any, QueryUnderstanding]:
     """Return a runnable from `{"input": ..., "chat_history": ...}` to a `QueryUnderstanding`.
 
-    The result has the intent, the rewritten question, the filter and the sub-questions that `config` requests. The
+    The result has the intent, the rewritten question and the sub-questions that `config` requests. The
     model is called once, and not at all if `config` requests nothing. If the call fails, or the reply has the wrong
     form, the question stays unchanged, with a note. The arguments are the same as for `answer_chain`.
 
@@ -372,7 +340,7 @@ def understanding_chain(
     def arguments(inputs: Any, run: RunnableConfig) -> Mapping[str, Any]:
         return {
             "question": question_in(inputs),
-            "history": exchanges_of(messages_of(inputs.get("chat_history"))),
+            "history": exchanges_of(history_in(inputs)),
             "model": AnswerModels(llm, {}, structured, run),
             "config": config,
         }

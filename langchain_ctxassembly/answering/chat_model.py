@@ -12,7 +12,7 @@ from typing import Any, cast
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, convert_to_messages
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableWithFallbacks
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.configurable import DynamicRunnable
@@ -30,9 +30,7 @@ def check_model(name: str, llm: Any) -> None:
     Raises:
         ConfigError: `llm` is not a runnable, or is a retriever.
     """
-    if isinstance(llm, BaseRetriever):
-        raise ConfigError(name, "a chat model", llm, ": write answer_chain(llm, retriever)")
-    if not isinstance(llm, Runnable):
+    if not isinstance(llm, Runnable) or isinstance(llm, BaseRetriever):
         raise ConfigError(name, "a chat model, or another Runnable from messages to a message", llm)
 
 
@@ -69,13 +67,10 @@ def _replace_models(
     if isinstance(llm, BaseChatModel):
         return change(llm)
     if isinstance(llm, RunnableWithFallbacks):
-        changed = {"runnable": replace_in(llm.runnable), "fallbacks": [replace_in(one) for one in llm.fallbacks]}
-        return llm.model_copy(update=changed)
-    if isinstance(llm, RunnableBindingBase):
-        has_arguments = isinstance(llm, RunnableBinding) and bool(llm.kwargs)
-        return (
-            llm if has_arguments and not should_enter_bound else llm.model_copy(update={"bound": replace_in(llm.bound)})
-        )
+        fallbacks = [replace_in(one) for one in llm.fallbacks]
+        return llm.model_copy(update={"runnable": replace_in(llm.runnable), "fallbacks": fallbacks})
+    if isinstance(llm, RunnableBindingBase) and (should_enter_bound or not llm.kwargs):
+        return llm.model_copy(update={"bound": replace_in(llm.bound)})
     return llm
 
 

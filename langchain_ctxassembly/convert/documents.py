@@ -3,43 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from langchain_core.documents import Document
 
+from ctxassembly.adapters.blocks import ReadResult, block_ids, unpack_blocks
+from ctxassembly.adapters.metadata import block_metadata, check_context
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, Hit, origin_of
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import copy_metadata
-from ctxassembly.integrations.blocks import ReadResult, block_ids, unpack_blocks
-from ctxassembly.integrations.metadata import ContextPayload, block_metadata, check_context
 from ctxassembly.safe_repr import to_id, to_text
 
 CONTEXT_CALL = "ContextAssembler().as_context().invoke(documents)"
 """The call that gives a context, for the messages of errors."""
 
 
-def hit_from(document: Document, keys: MetadataKeys) -> Hit:
-    """Return the hit for `document`, with the score in its metadata."""
-    return Hit(chunk_from(document, keys), keys.read(document.metadata, "score"))
-
-
 def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
-    """Return the chunk for `document`."""
-    return stored_chunk(document.id, document.page_content, document.metadata, keys)
-
-
-def stored_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
-    """Return the chunk for the fields of a document. Odd values are passed on: the engine repairs and notes them.
+    """Return the chunk for `document`. Odd values are passed on: the engine repairs and notes them.
 
     The offset of a chunk without an index counts from the start of the page or section in its metadata.
     """
+    id_, text, metadata = document.id, document.page_content, document.metadata
     document_id, index = keys.read_document_id(metadata), keys.read(metadata, "index")
     has_id = id_ is not None and (type(id_) is not str or id_ != "")
     origin = None if has_id else ChunkOrigin(has_no_id=True)
     return Chunk(
-        id=id_ if has_id else _make_id(text, document_id, index),
+        id=cast(str, id_) if has_id else _make_id(text, document_id, index),
         document_id=document_id,
         text=text,
         index=index,
@@ -69,10 +60,10 @@ def to_documents(context: Context) -> list[Document]:
     Raises:
         InputError: `context` is no Context.
     """
-    return documents_from(ContextPayload(check_context(context, CONTEXT_CALL)))
+    return documents_from(check_context(context, CONTEXT_CALL))
 
 
-def documents_from(payload: ContextPayload) -> list[Document]:
+def documents_from(context: Context) -> list[Document]:
     """Return one document per label of a context, in order. Joined by blank lines they are the context's text.
 
     A document has the id and the metadata of the best chunk of its label; an id that an earlier document has ends with
@@ -87,9 +78,7 @@ def documents_from(payload: ContextPayload) -> list[Document]:
             # Callers may change the metadata of a document: the citation's own metadata must stay as it is.
             metadata={**(copy_metadata(block.citation.metadata) if block.citation else {}), **added},
         )
-        for block, block_id, added in zip(
-            payload.context.blocks, block_ids(payload.context), block_metadata(payload), strict=True
-        )
+        for block, block_id, added in zip(context.blocks, block_ids(context), block_metadata(context), strict=True)
     ]
 
 
@@ -103,5 +92,10 @@ def _make_id(text: Any, document_id: Any, index: Any) -> str:
 
 def read_documents(documents: Sequence[Document | Hit], keys: MetadataKeys) -> ReadResult:
     """Return the hits of `documents`, which may include hits, and the supplement of an earlier assembly among them."""
-    pairs = ((one, None) if isinstance(one, Hit) else (hit_from(one, keys), one.metadata) for one in documents)
+    pairs = (
+        (one, None)
+        if isinstance(one, Hit)
+        else (Hit(chunk_from(one, keys), keys.read(one.metadata, "score")), one.metadata)
+        for one in documents
+    )
     return unpack_blocks(pairs, keys)

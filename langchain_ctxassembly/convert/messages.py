@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
-from typing import Any, Literal, NamedTuple, cast, get_args
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, cast, get_args
 
 from langchain_core.messages import (
     AIMessage,
@@ -15,9 +13,10 @@ from langchain_core.messages import (
     SystemMessage,
     message_chunk_to_message,
 )
-from langchain_core.messages.content import Annotation, ContentBlock, create_citation
+from langchain_core.messages.content import Annotation, create_citation
 from langchain_core.messages.content import Citation as MessageCitation
 
+from ctxassembly.adapters.metadata import check_context
 from ctxassembly.context import Context
 from ctxassembly.conversations.sent import check_tools
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context, iter_contexts, known_in, resolve
@@ -25,7 +24,6 @@ from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation, Source
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.metadata import check_context
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import to_plain
 from ctxassembly.wording.languages import LANGUAGES
@@ -146,7 +144,7 @@ def check_content(content: object) -> None:
         raise ConfigError("content", "one of " + ", ".join(map(repr, get_args(Content))), content)
 
 
-def make_annotation(
+def _make_annotation(
     citation: Citation,
     keys: MetadataKeys,
     span: Span,
@@ -177,20 +175,13 @@ def make_annotation(
 _LOCATION_KEYS = ("search_result_index", "start_block_index", "end_block_index")
 
 
-class SentResult(NamedTuple):
-    """A search result that the model read."""
-
-    context: Context
-    result: SearchResult
-
-
-def is_native(annotation: Mapping[str, Any]) -> bool:
+def _is_native(annotation: Mapping[str, Any]) -> bool:
     """Return True for the citation of a search result."""
     extras = annotation.get("extras")
     return isinstance(extras, Mapping) and all(type(extras.get(name)) is int for name in _LOCATION_KEYS)
 
 
-def link_to_chunks(annotation: Mapping[str, Any], text: str, sent: Sequence[SentResult | None]) -> Annotation | None:
+def _link_to_chunks(annotation: Mapping[str, Any], text: str, sent: Sequence[SearchResult | None]) -> Annotation | None:
     """Return the annotation with the chunks that it means, for a block with `text`; None if it means none of `sent`.
 
     A citation that names another source than the result at its place, or that cites other words, means none: what was
@@ -198,42 +189,40 @@ def link_to_chunks(annotation: Mapping[str, Any], text: str, sent: Sequence[Sent
     """
     extras = annotation["extras"]
     number, first, end = (extras[name] for name in _LOCATION_KEYS)
-    sent_result = sent[number] if 0 <= number < len(sent) else None
-    if sent_result is None or extras.get("source", sent_result.result.source) != sent_result.result.source:
+    result = sent[number] if 0 <= number < len(sent) else None
+    if result is None or extras.get("source", result.source) != result.source:
         return None
-    excerpts = sent_result.result.excerpts[first : max(end, first + 1)] if first >= 0 else ()
-    cited_text = annotation.get("cited_text")
+    excerpts = result.excerpts[first : max(end, first + 1)] if first >= 0 else ()
     excerpt_text = "".join(excerpt.text for excerpt in excerpts)
-    if not excerpts or (cited_text is not None and "".join(cited_text.split()) not in "".join(excerpt_text.split())):
+    cited_text = annotation.get("cited_text", excerpt_text)
+    if not excerpts or "".join(cited_text.split()) not in "".join(excerpt_text.split()):
         return None
     location = {name: extras[name] for name in (*_LOCATION_KEYS, "source") if name in extras}
-    citation, span = sent_result.result.citation, (0, len(text))
-    cited_text = excerpt_text if cited_text is None else cited_text
-    if citation is None:
-        location |= {"title": sent_result.result.title, "cited_text": cited_text, "supplement": True}
-        return create_citation(start_index=span[0], end_index=span[1], **location)
+    if result.citation is None:
+        location |= {"title": result.title, "cited_text": cited_text, "supplement": True}
+        return create_citation(start_index=0, end_index=len(text), **location)
     sources = [source for excerpt in excerpts for source in excerpt.sources]
     chunk_ids = list(dict.fromkeys(excerpt.chunk_id for excerpt in excerpts if excerpt.chunk_id is not None))
-    keys = sent_result.context.keys
-    return make_annotation(citation, keys, span, sources, cited_text, chunk_ids=chunk_ids, **location)
+    return _make_annotation(
+        result.citation, result.keys, (0, len(text)), sources, cited_text, chunk_ids=chunk_ids, **location
+    )
 
 
-def sent_results(sources: Any, tools: Collection[str] = ()) -> Iterator[SentResult | None]:
+def _sent_results(sources: Any, tools: Collection[str]) -> Iterator[SearchResult | None]:
     """Return the search results in `sources`, in the order of the request; None for each that is none of ours.
 
     A context gives the results that are made of it. Messages are read for those that were sent, with the context that
     the message of a tool brings along.
     """
     if is_context(sources):
-        context = Context.from_dict(sources)
-        yield from (SentResult(context, result) for result in search_results(context))
+        yield from search_results(Context.from_dict(sources))
     elif isinstance(sources, BaseMessage):
         count = _count_results(sources.content)
-        own = [one for context in iter_contexts(sources, tools) for one in sent_results(context)] if count else []
+        own = [one for context in iter_contexts(sources, tools) for one in search_results(context)] if count else []
         yield from own if len(own) == count else [None] * count
     elif isinstance(sources, Sequence) and not isinstance(sources, (str, bytes)):
         for one in sources:
-            yield from sent_results(one, tools)
+            yield from _sent_results(one, tools)
 
 
 def _count_results(content: Any) -> int:
@@ -241,18 +230,6 @@ def _count_results(content: Any) -> int:
     blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
     inside = sum(_count_results(block.get("content")) for block in blocks if block.get("type") == "tool_result")
     return inside + len([block for block in blocks if block.get("type") == "search_result"])
-
-
-def _to_standard_annotation(citation: Any) -> Any:
-    """Return a citation in Anthropic's own form, which a message without a provider's name has, as LangChain's."""
-    if not isinstance(citation, Mapping) or citation.get("type") != "search_result_location":
-        return {"type": "non_standard_annotation", "value": citation}
-    extras = {key: value for key, value in citation.items() if key not in ("type", "cited_text", "title")}
-    return create_citation(title=citation.get("title"), cited_text=citation.get("cited_text"), **extras)
-
-
-Annotations = list[list[Annotation]]
-"""The annotations of each text block."""
 
 
 def resolve_citations(message: BaseMessage, context: Any, tools: Collection[str] = ()) -> AIMessage:
@@ -312,72 +289,51 @@ def resolve_citations(message: BaseMessage, context: Any, tools: Collection[str]
         raise InputError(f"message must be an AIMessage, got {safe_repr(message)}")
     if isinstance(message, AIMessageChunk):
         message = cast(AIMessage, message_chunk_to_message(message))
-    blocks = cast(list[dict[str, Any]], message.content_blocks)
+    blocks: list[Any] = [dict(block) for block in message.content_blocks]
     texts = [block for block in blocks if block["type"] == "text"]
-    existing = [
-        [*block.get("annotations", ()), *map(_to_standard_annotation, block.get("citations") or ())] for block in texts
-    ]
-    if any(is_native(one) for own in existing for one in own):
-        by_text, unknown = _resolve_native(texts, existing, context, tools)
-    else:
-        by_text, unknown = _resolve_labels(texts, existing, context, tools)
-    remaining = iter(by_text)
-    content = [_with_annotations(block, next(remaining)) if block["type"] == "text" else block for block in blocks]
+    list(known_in(context, tools))  # refuses what holds no sources
+    is_native = any(_is_native(one) for block in texts for one in block.get("annotations", ()))
+    annotate = _native_reader(context, tools) if is_native else _label_reader(context, tools)
+    unknown: list[Any] = []
+    for block in texts:
+        found, unresolved = annotate(block["text"], block.get("annotations", ()))
+        unknown += unresolved
+        if found:
+            block["annotations"] = found
     # With the name of a provider, ChatAnthropic would send our annotations as citations of its own, and be refused.
     response_metadata = {name: value for name, value in message.response_metadata.items() if name != "model_provider"}
-    return AIMessage(
-        content_blocks=cast(list[ContentBlock], content),
-        response_metadata={**response_metadata, "output_version": "v1", MESSAGE_KEY: {"unknown": unknown}},
-        **{name: getattr(message, name) for name in _COPIED_FIELDS},
-    )
+    response_metadata |= {"output_version": "v1", MESSAGE_KEY: {"unknown": unknown}}
+    return message.model_copy(update={"content": blocks, "response_metadata": response_metadata})
 
 
-_COPIED_FIELDS = ("id", "name", "additional_kwargs", "tool_calls", "invalid_tool_calls", "usage_metadata")
+Reader = Callable[[str, Sequence[Annotation]], tuple[list[Annotation], list[Any]]]
+"""A function from the text of a block and its annotations to new annotations, and what in them matches no source."""
 
 
-def _resolve_native(
-    texts: Sequence[Any], existing: Annotations, context: Any, tools: Collection[str]
-) -> tuple[Annotations, list[Any]]:
-    """Return the annotations of each text, native ones led back, and the places of those that lead nowhere."""
-    list(known_in(context, tools))  # refuses what holds no sources
-    sent = list(sent_results(context, tools))
-    by_text: Annotations = []
-    unknown: list[Any] = []
-    for block, own in zip(texts, existing, strict=True):
-        by_text.append([])
-        for one in own:
-            linked = link_to_chunks(one, block["text"], sent) if is_native(one) else one
-            if linked is None:
-                unknown.append(dict(cast(Any, one)["extras"]))
-            by_text[-1].append(linked or one)
-    return by_text, unknown
+def _native_reader(context: Any, tools: Collection[str]) -> Reader:
+    """Return the reader that leads native citations back."""
+    sent = list(_sent_results(context, tools))
+
+    def read(text: str, existing: Sequence[Any]) -> tuple[list[Annotation], list[Any]]:
+        linked = [_link_to_chunks(one, text, sent) if _is_native(one) else one for one in existing]
+        unknown = [dict(one["extras"]) for one, known in zip(existing, linked, strict=True) if known is None]
+        return [known or one for one, known in zip(existing, linked, strict=True)], unknown
+
+    return read
 
 
-def _resolve_labels(
-    texts: Sequence[Any], existing: Annotations, context: Any, tools: Collection[str]
-) -> tuple[Annotations, list[Any]]:
-    """Return the annotations of each text, with one for each label in it, and the labels that match no citation."""
-    ends = list(accumulate(len(block["text"]) for block in texts))
-    resolved = resolve("".join(block["text"] for block in texts), context, "keep", tools)
-    citations = {citation.label: citation for citation in resolved.citations}
+def _label_reader(context: Any, tools: Collection[str]) -> Reader:
+    """Return the reader that adds an annotation for each label."""
     contexts = {citation.label: one for one in iter_contexts(context, tools) for citation in one.citations}
-    by_text = [list(own) for own in existing]
-    for mark in resolved.marks:
-        block_index = bisect_left(ends, mark.span[1])
-        block_start = ends[block_index - 1] if block_index else 0
-        span = max(mark.span[0] - block_start, 0), mark.span[1] - block_start
-        for label in mark.labels:
-            citation, context_read = citations[label], contexts.get(label)
-            begin, end = citation.span
-            sources = [one for one in context_read.provenance if begin <= one.span[0] < end] if context_read else []
-            keys = context_read.keys if context_read else MetadataKeys()
-            by_text[block_index].append(
-                make_annotation(citation, keys, span, sources, chunk_ids=list(citation.chunk_ids))
-            )
-    return by_text, list(resolved.unknown)
 
+    def read(text: str, existing: Sequence[Annotation]) -> tuple[list[Annotation], list[Any]]:
+        resolved, found = resolve(text, context, "keep", tools), [*existing]
+        citations = {citation.label: citation for citation in resolved.citations}
+        for citation, span in ((citations[label], mark.span) for mark in resolved.marks for label in mark.labels):
+            read_in, (begin, end) = contexts.get(citation.label), citation.span
+            sources = [one for one in read_in.provenance if begin <= one.span[0] < end] if read_in else []
+            keys = read_in.keys if read_in else MetadataKeys()
+            found.append(_make_annotation(citation, keys, span, sources, chunk_ids=list(citation.chunk_ids)))
+        return found, list(resolved.unknown)
 
-def _with_annotations(block: Mapping[str, Any], annotations: Sequence[Annotation]) -> dict[str, Any]:
-    """Return the text block with `annotations` in place of its own."""
-    other_fields = {name: value for name, value in block.items() if name not in ("annotations", "citations")}
-    return {**other_fields, "annotations": list(annotations)} if annotations else other_fields
+    return read

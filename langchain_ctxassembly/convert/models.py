@@ -104,13 +104,9 @@ def _rerank_with_compressor(
     ]
     ranked: list[RerankedPosition] = []
     for document in compressor.compress_documents(documents, query):
-        index = document.metadata.get(INDEX_KEY)
-        if not isinstance(index, int) or not 0 <= index < len(chunks):
-            continue
-        original_metadata = chunks[index].metadata
-        scores = (
-            document.metadata.get(key) for key in SCORE_KEYS if document.metadata.get(key) != original_metadata.get(key)
-        )
-        score = next((score for score in scores if score is not None), None)
+        index = document.metadata[INDEX_KEY]
+        given = chunks[index].metadata
+        written = (document.metadata.get(key) for key in SCORE_KEYS if document.metadata.get(key) != given.get(key))
+        score = next((score for score in written if score is not None), None)
         ranked.append((index, None if score is None else float(score)))
     return ranked

@@ -14,12 +14,12 @@ and such a citation leads back to that chunk without a search.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from html import unescape
-from itertools import pairwise
+from itertools import groupby
+from typing import NamedTuple
 
-from ctxassembly.data.candidates import GAP, TextPiece
+from ctxassembly.data.candidates import GAP
 from ctxassembly.data.citations import Block, Citation, ContextData, Passage, Source, block_contents, has_source
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import to_text
@@ -29,24 +29,20 @@ from ctxassembly.wording.unicode import make_encodable, one_line
 
 SUPPLEMENT = "supplement"
 """The source of a result that is a supplement."""
-_PASSAGE_GAP = f"\n{GAP}\n"
-"""The marker between two passages of one block, as it is rendered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(NamedTuple):
     """The text of one chunk in a result."""
 
     text: str
     """Never blank."""
-    chunk_id: str | None
+    chunk_id: str | None = None
     """None for text that belongs to no chunk."""
     sources: tuple[Source, ...] = ()
     """The stretches of the context that it is made of."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(NamedTuple):
     """A block of a context as a search result."""
 
     title: str
@@ -57,6 +53,8 @@ class SearchResult:
     """None for a supplement."""
     excerpts: tuple[Excerpt, ...]
     """At least one."""
+    keys: MetadataKeys
+    """The keys of the context."""
 
 
 def search_results(context: ContextData) -> tuple[SearchResult, ...]:
@@ -69,19 +67,27 @@ def search_results(context: ContextData) -> tuple[SearchResult, ...]:
     ...     print(result.title, [(excerpt.chunk_id, excerpt.text) for excerpt in result.excerpts])
     a.pdf [('a#0', 'Drink water.'), ('a#1', '\nEat nothing.')]
     """
-    found = []
+    keys, found = context.keys, []
     for block, passages, sources in block_contents(context):
-        if block.citation is None:
-            supplement = _supplement_result(block, context.format)
-            if supplement.excerpts[0].text.strip():  # sanitizing may leave nothing
-                found.append(supplement)
-        else:
-            excerpts = _excerpts(context, block, block.citation, passages, sources)
-            source = citation_url(block.citation, context.keys) or _source_name(block.citation, context.keys)
-            title = block.citation.reference or source
-            if context.sanitized:
-                source, title = sanitize_line(source), sanitize_line(title)
-            found.append(SearchResult(title, source, block.citation, excerpts))
+        citation = block.citation
+        if citation is None:
+            title, _, text = _without_markup(block.text, context.format).partition("\n")
+            if text.strip():  # sanitizing may leave nothing
+                title = title.strip("-#=*~ ") or SUPPLEMENT
+                found.append(SearchResult(title, SUPPLEMENT, None, (Excerpt(text),), keys))
+            continue
+        excerpts = tuple(_chunk_excerpts(context, passages, sources))
+        if not excerpts:  # the passages were replaced by nothing
+            excerpts = (Excerpt(_without_markup(block.text, context.format)),)
+        elif preamble := _preamble(block, citation, context.format):
+            excerpts = (Excerpt(preamble), *excerpts)
+        if context.text[citation.span[1] : block.span[1]].startswith(f" {GAP}"):
+            excerpts = (*excerpts[:-1], excerpts[-1]._replace(text=f"{excerpts[-1].text} {GAP}"))
+        source = citation_url(citation, keys) or _source_name(citation, keys)
+        title = citation.reference or source
+        if context.sanitized:
+            source, title = sanitize_line(source), sanitize_line(title)
+        found.append(SearchResult(title, source, citation, excerpts, keys))
     return tuple(found)
 
 
@@ -99,24 +105,6 @@ def _source_name(citation: Citation, keys: MetadataKeys) -> str:
     return citation.source if is_known else citation.document_id
 
 
-def _supplement_result(block: Block, form: str) -> SearchResult:
-    title, _, text = _unescape_markup(block.text, form).partition("\n")
-    return SearchResult(title.strip("-#=*~ ") or SUPPLEMENT, SUPPLEMENT, None, (Excerpt(text, None),))
-
-
-def _excerpts(
-    context: ContextData, block: Block, citation: Citation, passages: Sequence[Passage], sources: Sequence[Source]
-) -> tuple[Excerpt, ...]:
-    chunk_excerpts = _chunk_excerpts(passages, sources)
-    found = _merge_blank(_sanitize_excerpts(chunk_excerpts) if context.sanitized else chunk_excerpts)
-    preamble = _preamble(block, citation, context.format)
-    if not found:  # the passages were replaced by nothing
-        return (Excerpt(_unescape_markup(block.text, context.format), None),)
-    if context.text[citation.span[1] : block.span[1]].startswith(f" {GAP}"):
-        found[-1] = replace(found[-1], text=f"{found[-1].text} {GAP}")
-    return (Excerpt(preamble, None), *found) if preamble else tuple(found)
-
-
 def _preamble(block: Block, citation: Citation, form: str) -> str:
     """Return the lines above the text except the header, if they are known (a custom format's are not)."""
     before = block.text[: citation.span[0] - block.span[0]]
@@ -126,55 +114,28 @@ def _preamble(block: Block, citation: Citation, form: str) -> str:
         label = known.label.format(citation.label)
         if (label and label in lines[0]) or (known.lead and lines[0].startswith(known.lead)):
             del lines[0]
-    return _unescape_markup("".join(lines), form)
+    return _without_markup("".join(lines), form)
 
 
-def _unescape_markup(text: str, form: str) -> str:
+def _without_markup(text: str, form: str) -> str:
     return unescape(text) if form in FORMATS and FORMATS[form].has_markup else text
 
 
-def _chunk_excerpts(passages: Sequence[Passage], sources: Sequence[Source]) -> Iterator[Excerpt]:
-    """Return an excerpt for each run of pieces of one chunk."""
-    for number, passage in enumerate(passages):
+def _chunk_excerpts(context: ContextData, passages: Sequence[Passage], sources: Sequence[Source]) -> Iterator[Excerpt]:
+    """Yield an excerpt for each run of pieces of one chunk. A blank run begins the next one: no model accepts it."""
+    before = ""
+    runs = [
+        (f"\n{GAP}\n" if number and not place else "", passage, list(pieces))
+        for number, passage in enumerate(passages)
+        for place, (_, pieces) in enumerate(groupby(passage.pieces, key=lambda piece: piece.candidate.chunk.id))
+    ]
+    for at, (gap, passage, run) in enumerate(runs):
+        text = before + gap + make_encodable("".join(piece.separator + piece.text for piece in run))
+        if context.sanitized:  # also across the boundary to the next
+            text = sanitize_text(text, continued=at < len(runs) - 1)
         begin, end = passage.span
-        passage_sources = [
-            source for source in sources if begin <= source.span[0] < end
-        ]  # a repeated hit is in two passages
-        run: list[TextPiece] = []
-        separator = _PASSAGE_GAP if number else ""
-        for piece in passage.pieces:
-            if run and run[-1].candidate.chunk.id != piece.candidate.chunk.id:
-                yield _excerpt(separator, run, passage_sources)
-                run, separator = [], ""
-            run.append(piece)
-        if run:
-            yield _excerpt(separator, run, passage_sources)
-
-
-def _excerpt(separator: str, run: Sequence[TextPiece], sources: Sequence[Source]) -> Excerpt:
-    text = make_encodable("".join(piece.separator + piece.text for piece in run))
-    own = tuple(source for source in sources if any(has_source(piece, source) for piece in run))
-    return Excerpt(separator + text, run[0].candidate.chunk.id, own)
-
-
-def _sanitize_excerpts(excerpts: Iterable[Excerpt]) -> Iterator[Excerpt]:
-    """Return the excerpts sanitized, also across the boundary between two of them."""
-    for one, following in pairwise([*excerpts, None]):
-        if one is not None:
-            is_continued = following is not None and not following.text.startswith("\n")
-            yield replace(one, text=sanitize_text(one.text, continued=is_continued))
-
-
-def _merge_blank(excerpts: Iterator[Excerpt]) -> list[Excerpt]:
-    """Merge blank excerpts into the one before: no model accepts a blank excerpt."""
-    found: list[Excerpt] = []
-    blank = ""
-    for excerpt in excerpts:
-        if excerpt.text.strip():
-            found.append(replace(excerpt, text=blank + excerpt.text))
-            blank = ""
-        elif found:
-            found[-1] = replace(found[-1], text=found[-1].text + excerpt.text)
-        else:
-            blank += excerpt.text
-    return found
+        before = "" if text.strip() else text
+        if not before:
+            own = (source for source in sources if begin <= source.span[0] < end)  # a repeated hit is in two passages
+            own_sources = tuple(source for source in own if any(has_source(piece, source) for piece in run))
+            yield Excerpt(text, run[0].candidate.chunk.id, own_sources)

@@ -8,7 +8,7 @@ vector store would test them (`predicate`). A filter that neither way can apply 
 Chroma and Qdrant find neighbors by document and index in their metadata, whatever their ids are. A query tries each key
 that may hold the value (`keys.lookup_keys`, `keys.index`), and a document id that is a number both as text and as a
 number, since metadata may hold either. Indexes are queried as integers; 7.0 and "7" aren't found. Where chunks have no
-index, ids and metadata of the whole document are read, and the texts of the chunks next to the offset are fetched.
+index, the whole document is read for the chunks next to an offset.
 
 A vector store is known by the name of its class, so that none is imported that isn't in use already.
 """
@@ -17,27 +17,26 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
 from typing_extensions import override
 
 from ctxassembly.data import filters
-from ctxassembly.data.chunks import ChunkRef
+from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import as_predicate, check_size, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.ingest import batches
 from ctxassembly.stores.memory import MemoryStore
 from ctxassembly.stores.numbering import scroll_points
-from langchain_ctxassembly.convert.documents import stored_chunk
-from langchain_ctxassembly.stores.identity import is_langchain_class
+from langchain_ctxassembly.convert.documents import chunk_from
 
 Predicate = Callable[[Document], bool]
 IndexQuery = tuple[str, tuple[int, ...]]
 """A document and indexes in it; without indexes, all of it."""
-IdAndMetadata = tuple[Any, Mapping[str, Any]]
 
 MAX_PREDICATES = 224
 """Comparisons in one query of Chroma, 32 documents under the default keys: its time grows with their square."""
@@ -53,9 +52,6 @@ class VectorStoreKind:
     It is queried by ids alone. Postgres is of this kind as well: `PGVectorNeighbors` applies its filter in SQL.
     """
 
-    finds_metadata = False
-    """True if it can be queried by the metadata of documents."""
-
     def predicate(self, vectorstore: Any, condition: Any) -> Predicate:  # noqa: ARG002 - other kinds read it
         """Return a test: True for a document that the vector store itself would let pass.
 
@@ -63,24 +59,6 @@ class VectorStoreKind:
             ConfigError: the filter has another form.
         """
         return as_predicate(condition, "Document")
-
-    def is_native(self, condition: Any) -> bool:  # noqa: ARG002
-        """Return True for a filter in the form that the other methods take."""
-        return False
-
-    def select(self, vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
-        """Return the documents under `ids` that pass `condition`, by one query."""
-        raise NotImplementedError
-
-    def find(self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any) -> Any:
-        """Return the documents at the indexes of `queries` that pass `condition`."""
-        raise NotImplementedError
-
-    def read_metadata(
-        self, vectorstore: Any, document_ids: Sequence[str], keys: MetadataKeys, condition: Any
-    ) -> Iterator[IdAndMetadata]:
-        """Yield id and metadata of all chunks of the documents that pass `condition`."""
-        raise NotImplementedError
 
 
 class _Faiss(VectorStoreKind):
@@ -105,30 +83,20 @@ class _Faiss(VectorStoreKind):
 class Chroma(VectorStoreKind):
     """Chroma takes a mapping, `where` in its own words."""
 
-    finds_metadata = True
-
-    @override
     def is_native(self, condition: Any) -> bool:
+        """Return True for a filter that Chroma's own query takes."""
         return isinstance(condition, Mapping)
 
-    @override
     def select(self, vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
+        """Return the documents under `ids` that pass a native filter, by one query."""
         return list(self._documents(vectorstore.get(ids=list(ids), where=condition)))
 
-    @override
-    def find(self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any) -> Any:
+    def find(
+        self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any
+    ) -> list[Document]:
+        """Return the documents at the indexes of `queries` that pass a native filter."""
         found = (vectorstore.get(where=where) for where in self._wheres(vectorstore, queries, keys, condition))
         return list({document.id: document for answer in found for document in self._documents(answer)}.values())
-
-    @override
-    def read_metadata(
-        self, vectorstore: Any, document_ids: Sequence[str], keys: MetadataKeys, condition: Any
-    ) -> Iterator[IdAndMetadata]:
-        metadata: dict[str, Any] = {}
-        for where in self._wheres(vectorstore, [(name, ()) for name in document_ids], keys, condition):
-            found = vectorstore.get(where=where, include=["metadatas"])
-            metadata |= zip(found["ids"], (each or {} for each in found["metadatas"]), strict=True)
-        yield from metadata.items()
 
     def _wheres(
         self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any
@@ -136,18 +104,15 @@ class Chroma(VectorStoreKind):
         """Yield conditions of as many comparisons as a query may have; they may find a chunk twice."""
         room = (MAX_CLOUD_PREDICATES if _is_cloud(vectorstore) else MAX_PREDICATES) - _count_predicates(condition)
         alternatives: list[Any] = []
-        left = room
+        largest = 1
         for document_id, indexes in queries:
             places = [{key: {"$in": list(indexes)}} for key in keys.index] if indexes else []
             names = [{key: {"$eq": name}} for key in keys.lookup_keys for name in _id_values(document_id)]
             for some in batches(names, max(1, room - len(places))):
-                if alternatives and left < len(some) + len(places):
-                    yield self._all_of(self._any_of(alternatives), condition)
-                    alternatives, left = [], room
                 alternatives.append(self._all_of(self._any_of(some), self._any_of(places) if places else None))
-                left -= len(some) + len(places)
-        if alternatives:
-            yield self._all_of(self._any_of(alternatives), condition)
+                largest = max(largest, len(some) + len(places))
+        for group in batches(alternatives, max(1, room // largest)):
+            yield self._all_of(self._any_of(group), condition)
 
     # Chroma refuses an $or and an $and of one.
 
@@ -167,8 +132,6 @@ class Chroma(VectorStoreKind):
 class Qdrant(VectorStoreKind):
     """Qdrant takes a `models.Filter` over payloads, in which the metadata is under a key of its own."""
 
-    finds_metadata = True
-
     @override
     def predicate(self, vectorstore: Any, condition: Any) -> Predicate:
         if not _is_qdrant_filter(condition):
@@ -184,28 +147,21 @@ class Qdrant(VectorStoreKind):
 
         return test
 
-    @override
     def is_native(self, condition: Any) -> bool:
+        """Return True for a filter that Qdrant's own query takes."""
         return _is_qdrant_filter(condition)
 
-    @override
     def select(self, vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
+        """Return the documents under `ids` that pass a native filter, by one query."""
         from qdrant_client import models
 
         return self._documents(vectorstore, models.HasIdCondition(has_id=list(ids)), condition)
 
-    @override
-    def find(self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any) -> Any:
+    def find(
+        self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys, condition: Any
+    ) -> list[Document]:
+        """Return the documents at the indexes of `queries` that pass a native filter."""
         return self._documents(vectorstore, self._places(vectorstore, queries, keys), condition)
-
-    @override
-    def read_metadata(
-        self, vectorstore: Any, document_ids: Sequence[str], keys: MetadataKeys, condition: Any
-    ) -> Iterator[IdAndMetadata]:
-        payload = vectorstore.metadata_payload_key
-        places = self._places(vectorstore, [(name, ()) for name in document_ids], keys)
-        for point in self._points(vectorstore, places, condition, with_payload=[payload]):
-            yield point.id, point.payload.get(payload) or {}
 
     def _places(self, vectorstore: Any, queries: Sequence[IndexQuery], keys: MetadataKeys) -> Any:
         """Return the condition for the indexes in any of the documents."""
@@ -225,24 +181,17 @@ class Qdrant(VectorStoreKind):
 
     def _documents(self, vectorstore: Any, wanted: Any, condition: Any) -> list[Document]:
         """Return the documents of all points that pass both, with the metadata that Qdrant's own search gives them."""
+        from qdrant_client import models
+
+        collection, payload = vectorstore.collection_name, vectorstore.metadata_payload_key
+        both = models.Filter(must=[wanted] if condition is None else [wanted, condition])
         return [
             Document(
                 page_content=point.payload.get(vectorstore.content_payload_key, ""),
-                metadata={
-                    **(point.payload.get(vectorstore.metadata_payload_key) or {}),
-                    "_id": point.id,
-                    "_collection_name": vectorstore.collection_name,
-                },
+                metadata={**(point.payload.get(payload) or {}), "_id": point.id, "_collection_name": collection},
             )
-            for point in self._points(vectorstore, wanted, condition)
+            for point in scroll_points(vectorstore.client, collection, PAGE_SIZE, scroll_filter=both, with_payload=True)
         ]
-
-    def _points(self, vectorstore: Any, wanted: Any, condition: Any, with_payload: Any = True) -> Iterator[Any]:
-        from qdrant_client import models
-
-        both = models.Filter(must=[wanted] if condition is None else [wanted, condition])
-        collection, options = vectorstore.collection_name, {"scroll_filter": both, "with_payload": with_payload}
-        return scroll_points(vectorstore.client, collection, PAGE_SIZE, **options)
 
 
 GENERIC, POSTGRES = VectorStoreKind(), VectorStoreKind()
@@ -258,10 +207,28 @@ KINDS: Mapping[str, VectorStoreKind] = {
 """By the name of the class."""
 
 
+def is_postgres(vectorstore: object) -> bool:
+    """Return True if the class of `vectorstore` is one of langchain-postgres, or derived from one."""
+    return any(kind.__module__.partition(".")[0] == "langchain_postgres" for kind in type(vectorstore).__mro__)
+
+
+def unwrap(vectorstore: Any) -> Any:
+    """Return the `AsyncPGVectorStore` in a `PGVectorStore`, which has its columns and settings; others unchanged."""
+    return getattr(vectorstore, "_PGVectorStore__vs", vectorstore)
+
+
 def kind_of(vectorstore: Any) -> VectorStoreKind:
-    """Return the kind of `vectorstore`, also if its class is derived from one that is known."""
-    names = (parent.__name__ for parent in type(vectorstore).__mro__ if is_langchain_class(parent))
-    return next((KINDS[name] for name in names if name in KINDS), GENERIC)
+    """Return the kind of `vectorstore`, also if its class is derived from one of LangChain's.
+
+    A class that only has the name of one may filter by itself.
+    """
+    parents = (kind for kind in type(vectorstore).__mro__ if kind.__module__.startswith("langchain"))
+    return next((KINDS[kind.__name__] for kind in parents if kind.__name__ in KINDS), GENERIC)
+
+
+def finds_metadata(vectorstore: Any) -> bool:
+    """Return True if `vectorstore` can be queried by the metadata of documents."""
+    return isinstance(kind_of(vectorstore), (Chroma, Qdrant))
 
 
 def predicate(vectorstore: Any, condition: Any) -> Predicate:
@@ -277,62 +244,47 @@ def predicate(vectorstore: Any, condition: Any) -> Predicate:
 def check_filter(vectorstore: Any, condition: Any) -> None:
     """Raise a ConfigError if `get_documents` could not apply `condition`."""
     check_size(condition)
-    if is_filter(condition) and _native_filter(vectorstore, condition) is None:
+    if is_filter(condition) and not _is_native(vectorstore, condition):
         predicate(vectorstore, condition)
 
 
 def get_documents(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
     """Return the documents under `ids` that pass `condition`: by the vector store's own query where it has one."""
     kind = kind_of(vectorstore)
-    if kind.finds_metadata:
-        documents = kind.select(vectorstore, ids, _native_filter(vectorstore, condition))
-    else:
-        documents = vectorstore.get_by_ids(ids)
-    return _filter_documents(vectorstore, documents, condition)
+    if not isinstance(kind, (Chroma, Qdrant)):
+        return _passing(vectorstore, vectorstore.get_by_ids(ids), condition)
+    native = condition if _is_native(vectorstore, condition) else None
+    return _passing(vectorstore, kind.select(vectorstore, ids, native), condition)
 
 
 async def aget_documents(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
     """Async version of `get_documents`; the queries of Chroma and Qdrant run in a thread."""
-    if kind_of(vectorstore).finds_metadata:
+    if finds_metadata(vectorstore):
         return await asyncio.to_thread(get_documents, vectorstore, ids, condition)
-    return _filter_documents(vectorstore, await vectorstore.aget_by_ids(ids), condition)
+    return _passing(vectorstore, await vectorstore.aget_by_ids(ids), condition)
 
 
-def find_by_metadata(vectorstore: Any, refs: Sequence[ChunkRef], keys: MetadataKeys, condition: Any) -> list[Document]:
-    """Return the documents at the indexes and next to the offsets of `refs` that pass `condition`.
+def find_by_metadata(vectorstore: Any, refs: Sequence[ChunkRef], keys: MetadataKeys, condition: Any) -> list[Chunk]:
+    """Return the chunks at the indexes and next to the offsets of `refs` that pass `condition`.
 
     The vector store is one that `finds_metadata`.
     """
-    kind, queries, native = kind_of(vectorstore), index_queries(refs), _native_filter(vectorstore, condition)
-    found = kind.find(vectorstore, queries, keys, native) if queries else []
-    near = _ids_near_offsets(vectorstore, [ref for ref in refs if ref.around_offset], keys, native)
-    return [
-        *_filter_documents(vectorstore, found, condition),
-        *(get_documents(vectorstore, near, condition) if near else ()),
-    ]
+    kind: Any = kind_of(vectorstore)
+    native = condition if _is_native(vectorstore, condition) else None
 
+    def find(queries: Sequence[IndexQuery]) -> list[Chunk]:
+        found = kind.find(vectorstore, queries, keys, native) if queries else ()
+        return [chunk_from(document, keys) for document in _passing(vectorstore, found, condition)]
 
-def _ids_near_offsets(vectorstore: Any, refs: Sequence[ChunkRef], keys: MetadataKeys, native: Any) -> list[Any]:
-    """Return the ids of the chunks next to the offsets of `refs`, by the metadata of their documents."""
-    names = [name for ref in refs for name in (ref.document_id, ref.around_offset and ref.around_offset[-1]) if name]
-    if not names:
-        return []
-    found = kind_of(vectorstore).read_metadata(vectorstore, list(dict.fromkeys(names)), keys, native)
-    ids = {str(id_): (id_, dict(metadata)) for id_, metadata in found}
-    chunks = [stored_chunk(name, "", metadata, keys) for name, (_, metadata) in ids.items()]
-    return [ids[chunk.id][0] for chunk in MemoryStore(chunks).fetch(refs)]
-
-
-def index_queries(refs: Sequence[ChunkRef]) -> list[IndexQuery]:
-    """Return each document of `refs` once, with the requested indexes; refs by id or by offset are left out."""
-    indexes_by_document: dict[str, set[int]] = {}
-    refs = [ref for ref in refs if ref.chunk_id is None and ref.around_offset is None]
-    whole_documents = {ref.document_id for ref in refs if ref.index is None}
+    near = [ref for ref in refs if ref.around_offset]
+    names = [name for ref in near for name in (ref.document_id, ref.around_offset and ref.around_offset[-1]) if name]
+    whole = find([(name, ()) for name in dict.fromkeys(names)])
+    indexes: dict[str, set[Any]] = defaultdict(set)
     for ref in refs:
-        indexes = indexes_by_document.setdefault(ref.document_id, set())
-        if ref.index is not None and ref.document_id not in whole_documents:
-            indexes.add(ref.index)
-    return [(document_id, tuple(sorted(indexes))) for document_id, indexes in indexes_by_document.items()]
+        if not ref.around_offset:
+            indexes[ref.document_id].add(ref.index)
+    queries = [(name, () if None in wanted else tuple(sorted(wanted))) for name, wanted in indexes.items()]
+    return [*find(queries), *MemoryStore(whole).fetch(near)]
 
 
 def and_filters(first: Any, second: Any) -> Any:
@@ -342,17 +294,17 @@ def and_filters(first: Any, second: Any) -> Any:
     return filters.and_filters(first, second)
 
 
-def _native_filter(vectorstore: Any, condition: Any) -> Any:
-    """Return `condition` if the vector store applies it in its own query; else None."""
-    return condition if is_filter(condition) and kind_of(vectorstore).is_native(condition) else None
+def _is_native(vectorstore: Any, condition: Any) -> bool:
+    """Return True if the vector store applies `condition` in its own query."""
+    kind = kind_of(vectorstore)
+    return isinstance(kind, (Chroma, Qdrant)) and is_filter(condition) and kind.is_native(condition)
 
 
-def _filter_documents(vectorstore: Any, documents: Sequence[Document], condition: Any) -> list[Document]:
+def _passing(vectorstore: Any, documents: Iterable[Document], condition: Any) -> list[Document]:
     """Return the documents that pass `condition`, where the query hasn't applied it."""
-    if not is_filter(condition) or _native_filter(vectorstore, condition) is not None:
+    if not is_filter(condition) or _is_native(vectorstore, condition):
         return list(documents)
-    accepts = predicate(vectorstore, condition)
-    return [document for document in documents if accepts(document)]
+    return list(filter(predicate(vectorstore, condition), documents))
 
 
 def _is_qdrant_filter(condition: Any) -> bool:

@@ -4,22 +4,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from ctxassembly.adapters.numbering import IdOf, assign_numbers, default_chunk_id
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.integrations.numbering import IdOf, assign_numbers, default_chunk_id
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.stores.framework_rows import LANGCHAIN
 from ctxassembly.stores.numbering import ChromaRecords, NumberingReport, QdrantRecords, number_collection
-from langchain_ctxassembly.stores.filters import Chroma, Qdrant, kind_of
-from langchain_ctxassembly.stores.identity import is_postgres
+from langchain_ctxassembly.stores.filters import Chroma, Qdrant, is_postgres, kind_of
 
 
 def number_chunks(
@@ -59,8 +57,6 @@ def number_chunks(
             other. The message says what to do.
     """
     keys = MetadataKeys() if keys is None else keys
-    if isinstance(documents, Document):  # its fields, otherwise, one by one
-        raise InputError("documents must be a list of Document, got one: write number_chunks([document])")
     documents = [*documents]
     for document in documents:
         if not isinstance(document, Document):
@@ -76,22 +72,17 @@ def number_chunks(
         )
         for document in documents
     ]
-    return [
-        document.model_copy(
-            update={
-                "id": number.id,
-                "metadata": {
-                    **document.metadata,
-                    **({} if chunk.document_id else {keys.document_id[0]: number.document_id}),
-                    **({} if chunk.index is not None else {keys.index[0]: number.index}),
-                    **number.metadata,
-                },
-            }
-        )
-        for document, chunk, number in zip(
-            documents, chunks, assign_numbers(chunks, keys, document_id, id_of), strict=True
-        )
-    ]
+    numbered = []
+    for document, chunk, number in zip(
+        documents, chunks, assign_numbers(chunks, keys, document_id, id_of), strict=True
+    ):
+        metadata = dict(document.metadata)
+        if not chunk.document_id:
+            metadata[keys.document_id[0]] = number.document_id
+        if chunk.index is None:
+            metadata[keys.index[0]] = number.index
+        numbered.append(document.model_copy(update={"id": number.id, "metadata": {**metadata, **number.metadata}}))
+    return numbered
 
 
 def number_stored_chunks(
@@ -135,42 +126,16 @@ def number_stored_chunks(
         from langchain_ctxassembly.stores.postgres import number_table
 
         return number_table(vectorstore, keys, **options)  # type: ignore[arg-type]
-    return _number_collection(vectorstore, keys, **options)
-
-
-async def anumber_stored_chunks(
-    vectorstore: VectorStore,
-    *,
-    keys: MetadataKeys | None = None,
-    trust_insertion_order: bool = False,
-    dry_run: bool = False,
-) -> NumberingReport:
-    """Async version of `number_stored_chunks`.
-
-        numbers = await anumber_stored_chunks(vectorstore)
-
-    `numbers.unordered` names documents that could not be numbered here: store them again, as `number_chunks` returns
-    them. A collection of Chroma or Qdrant is numbered in a thread.
-    """
-    keys = MetadataKeys() if keys is None else keys
-    options = {"trust_insertion_order": trust_insertion_order, "dry_run": dry_run}
-    if is_postgres(vectorstore):
-        from langchain_ctxassembly.stores.postgres import anumber_table
-
-        return await anumber_table(vectorstore, keys, **options)  # type: ignore[arg-type]
-    return await asyncio.to_thread(_number_collection, vectorstore, keys, **options)
-
-
-def _number_collection(vectorstore: Any, keys: MetadataKeys, **options: bool) -> NumberingReport:
+    store: Any = vectorstore
     kind = kind_of(vectorstore)
     if isinstance(kind, Chroma):
-        return number_collection(ChromaRecords(vectorstore._collection), LANGCHAIN, keys, **options)
+        return number_collection(ChromaRecords(store._collection), LANGCHAIN, keys, **options)
     if not isinstance(kind, Qdrant):
         allowed = "a PGVectorStore, AsyncPGVectorStore, PGVector, Chroma or QdrantVectorStore"
         raise ConfigError("vectorstore", allowed, vectorstore)
-    content, metadata = vectorstore.content_payload_key, vectorstore.metadata_payload_key
-    records = QdrantRecords(vectorstore.client, vectorstore.collection_name, content, metadata)
+    content, metadata = store.content_payload_key, store.metadata_payload_key
+    records = QdrantRecords(store.client, store.collection_name, content, metadata)
     report = number_collection(records, LANGCHAIN, keys, **options)
-    if not options["dry_run"]:
+    if not dry_run:
         records.create_indexes(keys.document_id[0], keys.index[0])
     return report

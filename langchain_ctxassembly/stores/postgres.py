@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias, cast
@@ -25,7 +25,7 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import check_size
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.stores.framework_rows import LANGCHAIN
+from ctxassembly.stores.framework_rows import LANGCHAIN, langchain_chunk
 from ctxassembly.stores.numbering import NumberingReport
 from ctxassembly.stores.postgres.connection import BoundStatement, await_rows, execute_async, fetch_rows
 from ctxassembly.stores.postgres.ingest import TableRecords, number_rows
@@ -34,13 +34,13 @@ from ctxassembly.stores.postgres.lookup import (
     PostgresStore,
     cached_table,
     json_text,
+    keep_requested,
     keep_storable,
     langchain_chunk_table,
     langchain_table,
 )
 from ctxassembly.stores.postgres.table import TITLE, build_table
-from langchain_ctxassembly.convert.documents import stored_chunk
-from langchain_ctxassembly.stores.identity import loop_of, unwrap
+from langchain_ctxassembly.stores.filters import unwrap
 
 AnyPostgres: TypeAlias = PGVectorStore | AsyncPGVectorStore | PGVector
 
@@ -63,7 +63,8 @@ class PGVectorNeighbors(PostgresStore):
     It also stores the titles by which documents that a hit mentions are found. The vector store itself translates the
     filter. References that Postgres can't store (NUL) find nothing.
 
-    If chunks have no index, the chunks next to an offset are found by `keys.start`, page by page or section by section.
+    If chunks have no index, all chunks of the document are read, and those next to an offset are kept by `keys.start`,
+    page by page or section by section.
     """
 
     finds_offsets = finds_titles = True
@@ -94,10 +95,10 @@ class PGVectorNeighbors(PostgresStore):
             return []
         loop = _sync_loop(self.vectorstore, "the async methods")
         if loop is None:
-            return self._to_chunks(self._sync_rows(refs))
+            return self._to_chunks(self._sync_rows(refs), refs)
         # Its connections belong to its event loop, and work on no other.
         rows = await_rows(self._table_rows(refs), self.timeout_seconds)
-        return self._to_chunks(asyncio.run_coroutine_threadsafe(rows, loop).result())
+        return self._to_chunks(asyncio.run_coroutine_threadsafe(rows, loop).result(), refs)
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`. A `PGVector` set up for sync use is asked in a thread."""
@@ -105,16 +106,15 @@ class PGVectorNeighbors(PostgresStore):
         if not refs:
             return []
         if isinstance(self.vectorstore, PGVector) and not self.vectorstore.async_mode:
-            return self._to_chunks(await asyncio.to_thread(self._sync_rows, refs))
-        loop = loop_of(self.vectorstore)
+            return self._to_chunks(await asyncio.to_thread(self._sync_rows, refs), refs)
         asked = self._collection_rows(refs) if isinstance(self.vectorstore, PGVector) else self._table_rows(refs)
-        rows = await_rows(asked, self.timeout_seconds)
-        return self._to_chunks(
-            await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(rows, loop)) if loop else rows)
-        )
+        rows, loop = await_rows(asked, self.timeout_seconds), _loop_of(self.vectorstore)
+        found = await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(rows, loop)) if loop else rows)
+        return self._to_chunks(found, refs)
 
-    def _to_chunks(self, rows: Rows) -> list[Chunk]:
-        return [stored_chunk(str(id_), text, metadata or {}, self.keys) for id_, text, metadata in rows]
+    def _to_chunks(self, rows: Rows, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        chunks = [langchain_chunk(id_, text, metadata or {}, self.keys) for id_, text, metadata in rows]
+        return keep_requested(chunks, refs)
 
     async def _table_rows(self, refs: Sequence[ChunkRef]) -> Rows:
         """Return the rows of a PGVectorStore's table. What its filter means is for the vector store to say."""
@@ -172,8 +172,6 @@ class PGVectorNeighbors(PostgresStore):
             rows=rows.where(vectorstore._create_filter_clause(self.filter)) if self.filter else rows,
             fallback_columns=(first_text(self.keys.lookup_keys), first_text(self.keys.index)),
             title=json_text(chunks.cmetadata, TITLE),
-            text_of=partial(json_text, chunks.cmetadata),
-            start=first_text(self.keys.start),
         )
 
 
@@ -190,6 +188,12 @@ def _translate_filter(store: AsyncPGVectorStore, condition: dict[str, Any] | Non
     return clause, {f"filter_{at}": value for at, value in enumerate(bound.values())}
 
 
+def _loop_of(vectorstore: Any) -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that the engine of a PGVectorStore runs in a thread of its own; None if it has none."""
+    loop: asyncio.AbstractEventLoop | None = getattr(getattr(vectorstore, "_engine", None), "_loop", None)
+    return loop
+
+
 def _sync_loop(vectorstore: AnyPostgres, instead: str) -> asyncio.AbstractEventLoop | None:
     """Return the event loop of a PGVectorStore for a sync call; None for a PGVector, which needs none.
 
@@ -200,51 +204,32 @@ def _sync_loop(vectorstore: AnyPostgres, instead: str) -> asyncio.AbstractEventL
         if vectorstore.async_mode:
             raise InputError(f"this PGVector was set up with async_mode=True: use {instead}")
         return None
-    loop = loop_of(vectorstore)
+    loop = _loop_of(vectorstore)
     if loop is None:
         raise InputError(f"this vector store has no event loop of its own for sync calls: use {instead}")
     return loop
 
 
-def number_table(vectorstore: AnyPostgres, keys: MetadataKeys, **options: bool) -> NumberingReport:
+def number_table(vectorstore: AnyPostgres, keys: MetadataKeys, **options: Any) -> NumberingReport:
     """Number the chunks of a PGVectorStore or PGVector, as `number_stored_chunks` describes it; the table gets indexes.
 
     Raises:
         ConfigError: a table without a column for the two and without JSON metadata.
         InputError: the vector store was set up for async use alone.
     """
-    number = _numbering_task(vectorstore, keys, options)
-    loop = _sync_loop(vectorstore, "anumber_stored_chunks")
+    loop = _sync_loop(vectorstore, "one whose engine is made by PGEngine.from_connection_string, or sync")
     if loop is None:
         with cast(Engine, cast(PGVector, vectorstore)._engine).begin() as connection:
-            return number(connection)
-    return asyncio.run_coroutine_threadsafe(_run_in_transaction(unwrap(vectorstore).engine, number), loop).result()
+            return number_rows(_collection_records(vectorstore, connection), LANGCHAIN, keys, **options)
 
+    def number(connection: Connection) -> NumberingReport:
+        return number_rows(_table_records(vectorstore, connection), LANGCHAIN, keys, **options)
 
-async def anumber_table(vectorstore: AnyPostgres, keys: MetadataKeys, **options: bool) -> NumberingReport:
-    """Async version of `number_table`."""
-    number = _numbering_task(vectorstore, keys, options)
-    if isinstance(vectorstore, PGVector):
-        if not vectorstore.async_mode:
-            return await asyncio.to_thread(number_table, vectorstore, keys, **options)
-        await vectorstore.__apost_init__()
-        return await _run_in_transaction(cast(AsyncEngine, vectorstore._async_engine), number)
-    loop, numbering = loop_of(vectorstore), _run_in_transaction(unwrap(vectorstore).engine, number)
-    return await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(numbering, loop)) if loop else numbering)
+    async def number_in_transaction() -> NumberingReport:
+        async with unwrap(vectorstore).engine.begin() as connection:
+            return cast(NumberingReport, await connection.run_sync(number))
 
-
-async def _run_in_transaction(
-    engine: AsyncEngine, number_table: Callable[[Connection], NumberingReport]
-) -> NumberingReport:
-    async with engine.begin() as connection:
-        return await connection.run_sync(number_table)
-
-
-def _numbering_task(
-    vectorstore: AnyPostgres, keys: MetadataKeys, options: Mapping[str, Any]
-) -> Callable[[Connection], NumberingReport]:
-    make_records = _collection_records if isinstance(vectorstore, PGVector) else _table_records
-    return lambda connection: number_rows(make_records(vectorstore, connection), LANGCHAIN, keys, **options)
+    return asyncio.run_coroutine_threadsafe(number_in_transaction(), loop).result()
 
 
 def _table_records(vectorstore: Any, connection: Connection) -> TableRecords:

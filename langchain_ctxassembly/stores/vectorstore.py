@@ -6,27 +6,27 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from ctxassembly.adapters.numbering import default_chunk_id
 from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.concurrency import await_with_deadline, submit, wait_with_deadline
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.integrations.numbering import default_chunk_id
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.filters import (
     aget_documents,
     check_filter,
     find_by_metadata,
+    finds_metadata,
     get_documents,
-    kind_of,
+    is_postgres,
 )
-from langchain_ctxassembly.stores.identity import is_postgres
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class VectorStoreNeighbors:
     By metadata: Chroma and Qdrant are queried for document and index in the metadata, under the first of `keys` that a
     chunk has. Indexes must be integers; ids may be anything. One query covers several documents (32 in Chroma, one in
     Chroma Cloud). They also answer for whole documents and, if chunks have no index, for the chunks next to an offset
-    (`keys.start`), page by page or section by section; ids and metadata of the whole document are read for that. After
+    (`keys.start`), page by page or section by section; the whole document is read for that. After
     `timeout_seconds` a TimeoutError is raised; a query under way in its thread can't be stopped.
 
     By id: any other vector store, and any store with `id_of`, must hold the chunks under ids made of document and
@@ -97,7 +97,7 @@ class VectorStoreNeighbors:
 
     @property
     def _can_use_metadata(self) -> bool:
-        return self.id_of is None and kind_of(self.vectorstore).finds_metadata
+        return self.id_of is None and finds_metadata(self.vectorstore)
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Return the chunks that exist among `refs` and pass the filter, in any order.
@@ -105,20 +105,19 @@ class VectorStoreNeighbors:
         Raises:
             TimeoutError: a query of metadata took too long.
         """
-        ids, by_metadata = self._split_refs(refs)
-        documents = []
-        if by_metadata:
-            documents = wait_with_deadline(self.timeout_seconds, submit(partial(self._find_by_metadata, by_metadata)))
-        return self._to_chunks([*documents, *(get_documents(self.vectorstore, ids, self.filter) if ids else ())])
+        ids, places = self._split_refs(refs)
+        found = wait_with_deadline(self.timeout_seconds, submit(self._search(places))) if places else []
+        return [*found, *self._to_chunks(get_documents(self.vectorstore, ids, self.filter) if ids else ())]
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`; a query of metadata is made in a thread."""
-        ids, by_metadata = self._split_refs(refs)
-        documents = []
-        if by_metadata:
-            query = submit(partial(self._find_by_metadata, by_metadata))
-            documents = await await_with_deadline(self.timeout_seconds, query)
-        return self._to_chunks([*documents, *(await aget_documents(self.vectorstore, ids, self.filter) if ids else ())])
+        ids, places = self._split_refs(refs)
+        found = await await_with_deadline(self.timeout_seconds, submit(self._search(places))) if places else []
+        return [*found, *self._to_chunks(await aget_documents(self.vectorstore, ids, self.filter) if ids else ())]
+
+    def _search(self, refs: Sequence[ChunkRef]) -> Callable[[], list[Chunk]]:
+        """Return the query for the chunks at places that metadata name."""
+        return partial(find_by_metadata, self.vectorstore, refs, self.keys, self.filter)
 
     def _split_refs(self, refs: Sequence[ChunkRef]) -> tuple[list[str], list[ChunkRef]]:
         """Return the ids to get, and the references to look for in the metadata."""
@@ -135,9 +134,6 @@ class VectorStoreNeighbors:
         ids = (self.id_of or default_chunk_id)(ref.document_id, ref.index)
         return (ids,) if isinstance(ids, str) else ids
 
-    def _find_by_metadata(self, refs: Sequence[ChunkRef]) -> list[Document]:
-        return find_by_metadata(self.vectorstore, refs, self.keys, self.filter)
-
     def _to_chunks(self, documents: Iterable[Document]) -> list[Chunk]:
         return [chunk_from(document, self.keys) for document in documents]
 
@@ -147,7 +143,7 @@ def can_get_by_ids(vectorstore: VectorStore) -> bool:
 
     Chroma of langchain-community has the first alone. The `get_by_ids` of the base class only raises.
     """
-    return kind_of(vectorstore).finds_metadata or any(
+    return finds_metadata(vectorstore) or any(
         getattr(type(vectorstore), name, None) not in (None, getattr(VectorStore, name))
         for name in ("get_by_ids", "aget_by_ids")
     )
@@ -167,19 +163,19 @@ def make_neighbor_store(vectorstore: Any, keys: MetadataKeys) -> Any:
     return VectorStoreNeighbors(vectorstore, keys=keys) if can_get_by_ids(vectorstore) else NoNeighbors(vectorstore)
 
 
-@dataclass(frozen=True)
 class NoNeighbors:
     """The neighbors of a vector store that can't be queried for any; the trace says so."""
 
-    vectorstore: Any
-    holds_filter: bool = True
+    holds_filter = True
     """It has no neighbors, so none comes past a filter."""
-    finds_ids: ClassVar[bool] = False
+    finds_ids = False
+    remedies = dict.fromkeys(
+        ("method",), "ContextAssemblyRetriever.from_vectorstore(vectorstore, store=MemoryStore(chunks))"
+    )
+    """The line to write if neighbors can't be found."""
 
-    @property
-    def remedies(self) -> Mapping[Problem, str]:
-        """The line to write if neighbors can't be found."""
-        return {"method": "ContextAssemblyRetriever.from_vectorstore(vectorstore, store=MemoryStore(chunks))"}
+    def __init__(self, vectorstore: Any) -> None:
+        self.vectorstore = vectorstore
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Raise, since there is nothing to query.
@@ -188,7 +184,3 @@ class NoNeighbors:
             NotImplementedError: always.
         """
         raise NotImplementedError(f"{type(self.vectorstore).__name__} has no get_by_ids")
-
-    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """Async version of `fetch`."""
-        return self.fetch(refs)

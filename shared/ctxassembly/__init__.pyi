@@ -1,4 +1,6 @@
 from ctxassembly import presets as presets
+from ctxassembly.adapters.numbering import number_chunks as number_chunks
+from ctxassembly.adapters.numbering import uuid_of as uuid_of
 from ctxassembly.assembly.supplement import Supplement as Supplement
 from ctxassembly.config.assembly import AssemblyConfig as AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig as RetrievalConfig
@@ -14,6 +16,7 @@ from ctxassembly.data.citations import Citation as Citation
 from ctxassembly.data.citations import Passage as Passage
 from ctxassembly.data.citations import Source as Source
 from ctxassembly.data.metadata_keys import MetadataKeys as MetadataKeys
+from ctxassembly.data.retrieval import Retrieved as Retrieved
 from ctxassembly.data.trace import Decision as Decision
 from ctxassembly.data.trace import Trace as Trace
 from ctxassembly.errors import AnswerError as AnswerError
@@ -23,9 +26,6 @@ from ctxassembly.errors import FilterNotSeenWarning as FilterNotSeenWarning
 from ctxassembly.errors import InputError as InputError
 from ctxassembly.errors import NothingToJoinWarning as NothingToJoinWarning
 from ctxassembly.errors import StoreError as StoreError
-from ctxassembly.integrations.numbering import number_chunks as number_chunks
-from ctxassembly.integrations.numbering import uuid_of as uuid_of
-from ctxassembly.retrieved import Retrieved as Retrieved
 from ctxassembly.runtime.answer import AnswerChain as AnswerChain
 from ctxassembly.runtime.answer import aunderstand as aunderstand
 from ctxassembly.runtime.answer import understand as understand

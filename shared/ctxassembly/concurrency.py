@@ -58,16 +58,30 @@ def to_async(function: Callable[[T], R]) -> Callable[[T], Awaitable[R]]:
     return call_in_thread
 
 
-def submit(call: Callable[[], R]) -> Future[R]:
-    """Start `call` in a daemon thread, and give back its future.
+def submit(call: Callable[[], R], turns: AbstractContextManager[Any] | None = None) -> Future[R]:
+    """Start `call` in a daemon thread, and give back its future. It waits for its turn, if several share `turns`.
 
     >>> wait_with_deadline(5.0, submit(lambda: 6 * 7))
     42
     """
     from concurrent.futures import Future
+    from contextlib import nullcontext
+    from contextvars import copy_context
+    from threading import Thread
 
     future: Future[R] = Future()
-    _start_threads([(future, call)])
+    context, gate = copy_context(), nullcontext() if turns is None else turns
+
+    def work() -> None:
+        with gate:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(context.run(call))
+            except BaseException as error:  # noqa: BLE001 - the future raises it again for its reader
+                future.set_exception(error)
+
+    Thread(target=work, name="ctxassembly-call", daemon=True).start()
     return future
 
 
@@ -228,32 +242,10 @@ async def aiter_completed(
 
 def _start_batch(function: Callable[[T], Any], arguments: Sequence[T]) -> list[Future[Any]]:
     """Start a batch in threads of its own, and return the futures in the order of `arguments`."""
-    from concurrent.futures import Future
+    from threading import BoundedSemaphore
 
-    futures: list[Future[Any]] = [Future() for _ in arguments]
-    _start_threads(
-        [(future, partial(_call_safely, function, one)) for future, one in zip(futures, arguments, strict=True)]
-    )
-    return futures
-
-
-def _start_threads(calls: Sequence[tuple[Future[Any], Callable[[], Any]]]) -> None:
-    """Make `calls` in daemon threads, in their order, and set their futures."""
-    from contextvars import copy_context
-    from threading import Thread
-
-    pending = iter([(future, copy_context(), call) for future, call in calls])
-
-    def work() -> None:
-        for future, context, call in pending:  # of a list: its iterator can be shared by threads
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(context.run(call))
-                except BaseException as error:  # noqa: BLE001 - the future raises it again for its reader
-                    future.set_exception(error)
-
-    for _ in range(min(MAX_CONCURRENT_CALLS, len(calls))):
-        Thread(target=work, name="ctxassembly-call", daemon=True).start()
+    turns = BoundedSemaphore(MAX_CONCURRENT_CALLS)
+    return [submit(partial(_call_safely, function, one), turns) for one in arguments]
 
 
 def _call_safely(function: Callable[[T], R], argument: T) -> R | Exception:

@@ -15,8 +15,6 @@ from ctxassembly.serialization import dump_context, load_context
 from ctxassembly.wording.formats import shows_labels
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
-
     from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
     from ctxassembly.citations.references import Reference
     from ctxassembly.citations.support import Quote, Support
@@ -105,11 +103,7 @@ class Context(ContextData):
         from ctxassembly.wording.prompts import system_prompt, user_prompt
 
         system = system_prompt(
-            style,
-            form=self.format,
-            language=self.language,
-            supplement=bool(self.supplement),
-            extra_rules=extra_rules,
+            style, form=self.format, language=self.language, supplement=bool(self.supplement), extra_rules=extra_rules
         )
         user = user_prompt(
             self.text, question, language=self.language, extra_instructions=extra_instructions, template=template
@@ -172,7 +166,7 @@ class Context(ContextData):
         and the factors on its score. A context of a `ContextRetriever` has that already.
 
         It is one file of HTML and CSS without scripts, below a megabyte; parts without room there are counted. A
-        notebook shows the same for a context by itself, and `rich.print(context)` shows its summary on a terminal.
+        notebook shows the same for a context by itself.
 
         `evidence` is what the model should read: texts, or spans of a document as (id, start, end). The page marks each
         piece, and says whether it is read, was lost (and why), or wasn't retrieved.
@@ -183,7 +177,7 @@ class Context(ContextData):
         return self.view(evidence=evidence, retrieved=retrieved).to_html()
 
     def view(self, *, evidence: Sequence[Evidence] = (), retrieved: Retrieved | None = None) -> View:
-        """Return the same for a notebook, as the last line of a cell, and for a terminal, by `rich.print`.
+        """Return the same for a notebook, as the last line of a cell.
 
         >>> from ctxassembly import Chunk, assemble, Hit
         >>> context = assemble([Hit(Chunk("gastro#0", "gastro", "Drink water."))])
@@ -199,9 +193,6 @@ class Context(ContextData):
 
     def _repr_html_(self) -> str:
         return self.view()._repr_html_()
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        return self.view().__rich_console__(console, options)
 
     def __str__(self) -> str:
         return self.text

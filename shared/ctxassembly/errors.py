@@ -174,7 +174,7 @@ class NothingToJoinWarning(UserWarning):
 def missing_extra(feature: str, extra: str) -> ImportError:
     """Return the error for a `feature` that needs an optional dependency.
 
-    >>> print(missing_extra("plot()", "inspect"))
-    plot() needs an optional dependency: pip install 'ctxassembly[inspect]'
+    >>> print(missing_extra("plot()", "semantic"))
+    plot() needs an optional dependency: pip install 'ctxassembly[semantic]'
     """
     return ImportError(f"{feature} needs an optional dependency: pip install 'ctxassembly[{extra}]'")

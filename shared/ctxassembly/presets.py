@@ -12,7 +12,7 @@ budget is tight, they keep less of the evidence.
 
 from collections.abc import Mapping
 
-from ctxassembly.config.assembly import PUBLISHED_RULES, USES, AssemblyConfig
+from ctxassembly.config.assembly import USES, AssemblyConfig
 from ctxassembly.published.bookend import Bookend
 from ctxassembly.published.five_stage import FiveStage
 from ctxassembly.published.pipeline import Pipeline
@@ -84,7 +84,8 @@ PUBLISHED_CONVERSATIONAL = Pipeline.for_use("conversational")
 PUBLISHED_TIGHT_BUDGET = Pipeline.for_use("tight_budget")
 """The published pipeline for small windows: the chunk that doesn't fit whole is reduced to its best sentences."""
 
+_SYSTEMS = (FiveStage, SourceBlocks, Bookend, Pipeline)
 PUBLISHED: Mapping[str, FiveStage | SourceBlocks | Bookend | Pipeline] = {
-    rule: globals()[rule] for rule in PUBLISHED_RULES
+    name: value for name, value in globals().items() if isinstance(value, _SYSTEMS)
 }
 """The published systems by their names in this module."""

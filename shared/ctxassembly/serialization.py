@@ -1,40 +1,37 @@
 """Values, and a whole context, as plain data and back: for JSON, a cache, a queue, or the checkpoint of an agent.
 
-In a context many parts refer to one chunk, and each chunk is written once. `passages` has the chunks, then the
-candidates (each with the number of its chunk), then the passages (whose pieces have the numbers of their candidates).
-Hits refer to their chunks by number too, and blocks to their citations. The text of a block is its span of the text.
+Many parts of a context refer to one chunk, whose text is written once: `passages` has the chunks, and pieces and hits
+have their numbers. Blocks have the numbers of their citations, and the text of a block is its span of the text.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache, lru_cache
 from types import MappingProxyType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ctxassembly.data.candidates import Candidate, TextPiece
-from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
-from ctxassembly.data.citations import Block, Citation, ContextData, Passage, Source, check_labels
-from ctxassembly.data.late import LateTuple
-from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.chunks import Chunk, Span
+from ctxassembly.data.citations import Block, Citation, ContextData, check_labels
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr, to_text
-from ctxassembly.text.words import MatchedTerms
 from ctxassembly.tokens.tiktoken_files import is_encoding
 from ctxassembly.wording.languages import language_of
 from ctxassembly.wording.unicode import make_encodable
 
-CUT_MARK = "..."
-"""Replaces what lies deeper than `MAX_LEVELS` containers in containers."""
 MAX_LEVELS = 50
+"""Containers in containers that are written; "..." replaces what is deeper."""
 _MAX_INTEGER = 2**63
 """Smallest integer that writers of JSON refuse."""
+Special = Mapping[type, Callable[[Any], Any]]
+"""What values of some types are written as, or read from."""
+_NO_SPECIAL: Special = MappingProxyType({})
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: Any, special: Special = _NO_SPECIAL) -> Any:
     """Return a copy of `value` of dict, list, str, int, float, bool and None. Any other value becomes its `str`.
 
     So do floats that aren't finite and integers of more than 64 bits, which not every reader of JSON takes. A lone half
@@ -44,16 +41,14 @@ def to_plain(value: Any) -> Any:
     {'pages': [1, 2], 'score': 'inf'}
     """
     kind: Any = type(value)
-    if value.isascii() if kind is str else kind in _NUMBERS and -_MAX_INTEGER <= value < _MAX_INTEGER:
-        return value  # as most values of a trace
-    if kind in _SCALARS:
-        return _to_builtin(value)
-    if kind in (tuple, MatchedTerms, LateTuple):
-        return [to_plain(item) for item in value]
+    if kind in special:
+        return special[kind](value)
+    if kind is tuple:
+        return [to_plain(item, special) for item in value]
     if names := _field_names(kind):
         items = value if isinstance(value, tuple) else [getattr(value, name) for name in names]
         # Most fields of a decision are None, and a trace has a decision for each chunk.
-        return {name: item if item is None else to_plain(item) for name, item in zip(names, items, strict=True)}
+        return {n: item if item is None else to_plain(item, special) for n, item in zip(names, items, strict=True)}
     return _to_builtin(value)
 
 
@@ -61,7 +56,7 @@ def _to_builtin(value: Any, levels: int = MAX_LEVELS) -> Any:
     """Return the same for any other value, cut below some levels: it may contain itself."""
     kind = type(value)
     if not levels:
-        return CUT_MARK
+        return "..."
     if kind is str:
         return value if value.isascii() else make_encodable(value)
     if value is None or kind is bool:
@@ -81,8 +76,7 @@ def _to_builtin(value: Any, levels: int = MAX_LEVELS) -> Any:
     return safe_repr(value) if text is None else make_encodable(text)
 
 
-_NUMBERS = frozenset({int, float})
-_SCALARS = frozenset({str, *_NUMBERS, bool, type(None)})
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def trace_to_plain(trace: Trace) -> dict[str, Any]:
@@ -90,7 +84,7 @@ def trace_to_plain(trace: Trace) -> dict[str, Any]:
     return {"summary": trace.summary, **to_plain(trace)}
 
 
-def from_plain(kind: Any, value: Any) -> Any:
+def from_plain(kind: Any, value: Any, special: Special = _NO_SPECIAL) -> Any:
     """Return the object of type `kind` from `to_plain(value)`. Each field has the type that it declares.
 
     A value that `to_plain` wrote as its `str` stays a string where the field takes one. A value that `to_plain` never
@@ -101,29 +95,34 @@ def from_plain(kind: Any, value: Any) -> Any:
     """
     if kind in _SCALARS:
         return _scalar(kind, value)
-    if kind is Any or type(value) is kind:
-        return value
+    if kind is Any:
+        return _to_builtin(value)
+    if kind in special:
+        return special[kind](value)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return _first_matching(arguments, value)
+        return _first_matching(arguments, value, special)
     if origin is Literal:
         return arguments[arguments.index(value)]
     if origin is Mapping:
-        return {from_plain(arguments[0], name): from_plain(arguments[1], item) for name, item in dict(value).items()}
+        return {
+            from_plain(arguments[0], name): from_plain(arguments[1], item, special)
+            for name, item in dict(value).items()
+        }
     if names := _field_names(kind):
         values = zip(names, value, strict=True) if isinstance(value, (list, tuple)) else dict(value).items()
-        return kind(**{name: from_plain(_hints(kind)[name], item) for name, item in values})
+        return kind(**{name: from_plain(_hints(kind)[name], item, special) for name, item in values})
     if not isinstance(value, (list, tuple)):
         raise TypeError(f"a list expected, got {type(value)}")
     many = origin in (Sequence, frozenset) or arguments[1:] == (...,)
     kinds = arguments[:1] * len(value) if many else arguments
-    items = tuple(from_plain(one, item) for one, item in zip(kinds, value, strict=True))
+    items = tuple(from_plain(one, item, special) for one, item in zip(kinds, value, strict=True))
     if kind == Span and not 0 <= items[0] <= items[1]:
         raise ValueError(f"a span expected, got {items}")
     return frozenset(items) if origin is frozenset else items
 
 
-def _first_matching(kinds: Sequence[Any], value: Any) -> Any:
+def _first_matching(kinds: Sequence[Any], value: Any, special: Special) -> Any:
     """Return `value` as the first of `kinds` that takes it.
 
     Raises:
@@ -131,7 +130,7 @@ def _first_matching(kinds: Sequence[Any], value: Any) -> Any:
     """
     for kind in sorted(kinds, key=lambda kind: kind is not type(value)):
         try:
-            return from_plain(kind, value)
+            return from_plain(kind, value, special)
         except Exception:  # noqa: BLE001, S112 - it may be of the next kind
             continue
     raise TypeError(f"one of {kinds} expected, got {type(value)}")
@@ -167,64 +166,45 @@ def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-_SIMPLE_FIELDS: dict[str, Any] = {
-    "token_count": int,
-    "query": str | None,
-    "format": str,
-    "language": str,
-    "encoding": str | None,
-}
+_FIELDS = (
+    "text",
+    "token_count",
+    "citations",
+    "provenance",
+    "trace",
+    "query",
+    "format",
+    "language",
+    "keys",
+    "sanitized",
+)
+"""The fields of a context that are written as they are."""
 
 
 def dump_context(context: ContextData) -> dict[str, Any]:
     """Return `context` as plain data, by the names of its fields, without vectors and counting function."""
-    chunks: dict[tuple[Any, ...], tuple[int, Chunk]] = {}
-    candidates: dict[int, tuple[int, list[Any]]] = {}
+    numbers: dict[tuple[Any, ...], int] = {}
+    chunks: list[dict[str, Any]] = []
+    labels = {id(citation): number for number, citation in enumerate(context.citations)}
 
     def chunk_number(chunk: Chunk) -> int:
         # Copies of a chunk share their metadata, so its identity is as good as its value, and faster.
         key = (chunk.id, chunk.document_id, chunk.text, chunk.index, chunk.start, chunk.origin, id(chunk.metadata))
-        return chunks.setdefault(key, (len(chunks), chunk))[0]
+        if key not in numbers:
+            numbers[key] = len(chunks)
+            chunks.append({name: to_plain(getattr(chunk, name)) for name in _field_names(Chunk) if name != "vector"})
+        return numbers[key]
 
-    def candidate_number(candidate: Candidate) -> int:
-        if candidate.key not in candidates:
-            values = [chunk_number(candidate.chunk), *(to_plain(value) for value in candidate[2:])]
-            candidates[candidate.key] = (len(candidates), values)
-        return candidates[candidate.key][0]
-
-    passages = [
-        {
-            "document_id": to_plain(passage.document_id),
-            "pieces": [
-                [candidate_number(piece.candidate), *(to_plain(value) for value in piece[1:])]
-                for piece in passage.pieces
-            ],
-            "span": list(passage.span),
-        }
-        for passage in context.passages
-    ]
-    hits = [[hit.rank, chunk_number(hit.chunk), to_plain(hit.score), hit.characters] for hit in context.hits]
-    citation_numbers = {id(citation): place for place, citation in enumerate(context.citations)}
+    special: Special = {
+        Chunk: chunk_number,
+        Block: lambda block: {"span": list(block.span), "citation": labels.get(id(block.citation))},
+    }
+    passages = to_plain(context.passages, special)
     return {
-        "text": context.text,
-        **{name: to_plain(getattr(context, name)) for name in _SIMPLE_FIELDS if name != "encoding"},
-        "citations": to_plain(context.citations),
-        "trace": to_plain(context.trace),
-        "blocks": [
-            {"span": list(block.span), "citation": citation_numbers.get(id(block.citation))} for block in context.blocks
-        ],
-        "provenance": to_plain(context.provenance),
-        "passages": {
-            "chunks": [
-                {field.name: to_plain(getattr(chunk, field.name)) for field in fields(chunk) if field.name != "vector"}
-                for _, chunk in chunks.values()
-            ],
-            "candidates": [values for _, values in candidates.values()],
-            "passages": passages,
-        },
-        "keys": to_plain(context.keys),
-        "hits": hits,
-        "sanitized": context.sanitized,
+        **{name: to_plain(getattr(context, name)) for name in _FIELDS},
+        "blocks": to_plain(context.blocks, special),
+        "hits": to_plain(context.hits, special),
+        "passages": {"chunks": chunks, "passages": passages},
         "encoding": context.encoding if isinstance(context.encoding, str) else None,
     }
 
@@ -242,57 +222,33 @@ def load_context(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _load(data: Mapping[str, Any]) -> dict[str, Any]:
-    parts = data["passages"]
-    chunks = [_load_with_metadata(Chunk, chunk) for chunk in parts["chunks"]]
-    candidates = [
-        from_plain(Candidate, [key, _item_at(chunks, number), *values])
-        for key, (number, *values) in enumerate(parts["candidates"])
-    ]
-    text = from_plain(str, data["text"])
-    citations = tuple(_load_with_metadata(Citation, one) for one in data["citations"])
-    hits = ((rank, _item_at(chunks, number), *values) for rank, number, *values in data["hits"])
-    result = {
-        "text": text,
-        **{name: from_plain(kind, data[name]) for name, kind in _SIMPLE_FIELDS.items()},
-        "citations": citations,
-        "trace": from_plain(Trace, data["trace"]),
-        "blocks": tuple(_load_block(text, block, citations) for block in data["blocks"]),
-        "provenance": from_plain(tuple[Source, ...], data["provenance"]),
-        "passages": tuple(_load_passage(passage, candidates) for passage in parts["passages"]),
-        "keys": from_plain(MetadataKeys, data["keys"]),
-        "hits": from_plain(tuple[RetrievedFragment, ...], [*hits]),
-        "sanitized": from_plain(bool, data["sanitized"]),
-    }
+    kinds = _hints(ContextData)
+    loaded = {name: from_plain(kinds[name], data[name]) for name in _FIELDS}
+    text: str = loaded["text"]
+    citations: tuple[Citation, ...] = loaded["citations"]
+    chunks = [from_plain(Chunk, chunk) for chunk in data["passages"]["chunks"]]
+
+    def read_block(block: Mapping[str, Any]) -> Block:
+        span, number = from_plain(Span, block["span"]), block["citation"]
+        return Block(text[slice(*span)], span, None if number is None else _item_at(citations, number))
+
+    special: Special = {Chunk: lambda number: _item_at(chunks, number), Block: read_block}
+    loaded |= {name: from_plain(kinds[name], data[name], special) for name in ("blocks", "hits")}
+    loaded["passages"] = from_plain(kinds["passages"], data["passages"]["passages"], special)
+    loaded["encoding"] = encoding = from_plain(str | None, data["encoding"])
     # What is read later by a name has to be one.
-    language_of(result["language"])
-    if result["encoding"] is not None and not is_encoding(result["encoding"]):
+    language_of(loaded["language"])
+    if encoding is not None and not is_encoding(encoding):
         raise ValueError("an encoding of tiktoken's expected")
-    sent_labels = [one.sent_as for one in result["trace"].decisions if one.sent_as is not None]
-    check_labels((*(citation.label for citation in citations), *sent_labels))
-    return result
-
-
-def _load_with_metadata(kind: Any, data: Mapping[str, Any]) -> Any:
-    """Return the chunk or citation of `data`. Its metadata has an end, as `to_plain` wrote it."""
-    return from_plain(kind, {**data, "metadata": to_plain(dict(data["metadata"]))})
-
-
-def _load_block(text: str, block: Mapping[str, Any], citations: Sequence[Citation]) -> Block:
-    span, number = from_plain(Span, block["span"]), block["citation"]
-    return Block(text[slice(*span)], span, None if number is None else _item_at(citations, number))
-
-
-def _load_passage(passage: Mapping[str, Any], candidates: Sequence[Candidate]) -> Passage:
-    pieces = tuple(
-        from_plain(TextPiece, [_item_at(candidates, number), *values]) for number, *values in passage["pieces"]
-    )
-    if not pieces:
+    if not all(passage.pieces for passage in loaded["passages"]):
         raise ValueError("a passage has a piece at least")
-    return Passage(from_plain(str, passage["document_id"]), pieces, from_plain(Span, passage["span"]))
+    sent_labels = [one.sent_as for one in loaded["trace"].decisions if one.sent_as is not None]
+    check_labels((*(citation.label for citation in citations), *sent_labels))
+    return loaded
 
 
 def _item_at(items: Sequence[Any], index: Any) -> Any:
-    """Return the item at `place`, which counts from 0.
+    """Return the item at `index`, which counts from 0.
 
     Raises:
         IndexError: there is none.

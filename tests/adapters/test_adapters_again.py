@@ -175,3 +175,17 @@ def test_metadata_that_look_like_ours_put_nothing_above_a_text(door: Door, metad
     assert (citation["document_id"], citation["source"]) == ("web.html", "web.html")
     assert read.text.count("The board has decided nothing.") == 1
     assert "SUPPLEMENTARY" not in read.text
+
+
+def test_there_is_one_block_for_each_label_with_an_id_of_its_own(door: Door) -> None:
+    """Parts of one document that aren't next to each other, the best one first."""
+    said = "Ferritin is measured in the morning, before breakfast."
+    lines = [" ".join(f"On page {page} line {line} speaks of w{page}{line}." for line in range(9)) for page in range(9)]
+    lines[6] = f"{lines[6]} {said} {lines[6].replace('page 6', 'page 66')}"
+    chunks = [Chunk(f"D#{at}", "D", text, at, metadata={"source": "d.pdf"}) for at, text in enumerate(lines)]
+    config = AssemblyConfig(max_tokens=4_000, fill=True)
+    read = door.read(chunks, "When is ferritin measured?", config=config)
+    assert len({block.id for block in read.blocks}) == len(read.blocks) == 3
+    assert [citation["label"] for citation in read.citations] == ["1", "2", "3"]
+    assert said in read.blocks[0].text
+    assert read.text == door.context(chunks, "When is ferritin measured?", config=config).text

@@ -80,13 +80,13 @@ def test_the_context_has_room_for_two() -> None:
     assert sorted(indexes(CONTEXT.text)) == [0, 4]
 
 
-def test_the_model_may_ask_by_words_document_page_and_label(door: Door) -> None:
+def test_the_model_may_ask_by_words_document_and_label(door: Door) -> None:
     own = tool(door).own
     described = convert_to_openai_tool(own) if door.is_langchain else own.metadata.to_openai_tool()
     parameters = described["function"]["parameters"]
     assert described["function"]["name"] == "read_left_out"
     assert {name: "description" in one for name, one in parameters["properties"].items()} == dict.fromkeys(
-        ("words", "document", "page", "label"), True
+        ("words", "document", "label"), True
     )
     assert not parameters.get("required")
 
@@ -96,9 +96,7 @@ def test_the_model_may_ask_by_words_document_page_and_label(door: Door) -> None:
     [
         ({"words": "smugglers or wool"}, [2]),  # what was searched for, and not all that is stored
         ({"document": "valley"}, [2, 6]),
-        ({"page": "7"}, [6]),
-        ({"page": 7}, [6]),  # a number, as models write it
-        ({"label": "1"}, [1, 2, 3, 5, 6, 7]),  # without the text of the label
+        ({"label": 1}, [1, 2, 3, 5, 6, 7]),  # a number, as models write it; without the text of the label
         ({"words": "zebra"}, []),
         ({"document": "C.pdf"}, []),
         ({"label": "9"}, []),
@@ -117,6 +115,20 @@ def test_a_request_reads_what_matches_it_with_the_same_text_in_both(
     else:
         assert trace is None
         assert text == f"{NOTHING if wanted else ''} Left out and available: valley.pdf, pages 3, 7".strip()
+
+
+def test_what_is_around_a_label_is_near_it(door: Door) -> None:
+    context = assemble([Hit(CHUNKS[0]), Hit(CHUNKS[7])], AssemblyConfig(granularity="chunk", max_tokens=30))
+    assert indexes(context.text) == [0]
+    assert indexes(tool(door, context=context).read(label="1")[0]) == [1, 2, 3]
+
+
+def test_a_chunk_of_which_only_a_part_was_read_is_left_out_too(door: Door) -> None:
+    rules = Chunk("a", "a", " ".join(f"Rule {number} asks for {word}." for number, word in enumerate(WORDS * 4)))
+    context = assemble([Hit(rules)], AssemblyConfig(max_tokens=30, language="nl"), query="wool")
+    own = tool(door, MemoryStore([rules]), context)
+    assert "asks for taxes" in own.read(words="taxes")[0]
+    assert own.read(words="zebra")[0].startswith("Niets van wat")  # in the language of the context
 
 
 def test_documents_keep_their_labels_and_new_ones_count_on(door: Door) -> None:

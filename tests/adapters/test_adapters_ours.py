@@ -72,3 +72,10 @@ def test_what_a_reader_changes_in_the_dict_changes_no_citation(door: Door) -> No
     found = made.invoke([hit]) if door.is_langchain else made.postprocess_nodes([hit])
     found[0].metadata["citation"] |= {"label": "7", "source": "board.pdf"}
     assert [one.source for one in resolve("Rest [1].", found).citations] == ["a.pdf"]
+
+
+def test_what_a_later_step_masks_is_quoted_by_no_citation(door: Door) -> None:
+    read = door.read([Chunk("a", "a", "Ann Doe rests.", metadata={"source": "a.pdf"})])
+    for found, snippet in ((read.found, "Ann Doe rests."), ([door.with_text(read.found[0], "[1] #### rests.")], "")):
+        (citation,) = resolve("She rests [1].", found).citations
+        assert (citation.source, citation.snippet) == ("a.pdf", snippet)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import functools
 import gc
+import re
 import tracemalloc
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+import ctxassembly
+from ctxassembly import Chunk, Hit, assemble
 from scenario import Scenario, scenario
 from speed.memory import KIB, allocated, memory_table
 from speed.variants import MEASURED, OURS, forget
+
+pytestmark = pytest.mark.bench  # by themselves: what other tests have loaded is looked through, too
 
 MOST = 2_048 * KIB
 """What an assembly of 20 hits may have allocated at any time, besides the counts that are kept for the next."""
@@ -105,3 +111,24 @@ def test_caches_without_a_bound_hold_nothing_of_what_is_assembled() -> None:
     for seed in (2, 3):
         run(seed)
     assert sizes() == before
+
+
+def test_names_of_metadata_keys_are_remembered_up_to_a_length(traced: Callable[[], int]) -> None:
+    def run(seed: int, letters: int) -> int:
+        names = [f"{seed}-{number}-{'x' * letters}" for number in range(5)]
+        assemble([Hit(Chunk(name, "a", "Text.", metadata={name: "1"})) for name in names])
+        return traced()
+
+    before = run(0, 500_000)
+    assert run(1, 500_000) - before <= 32 * KIB
+
+
+def test_each_cache_stands_in_the_table_with_its_bound() -> None:
+    source = Path(ctxassembly.__file__).parent
+    makes = re.compile(r"^ *@(lru_)?cache\b|\blru_cache\(|\bTextCache\[.*\]\(", re.MULTILINE)
+    named = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
+    files = [file for file in source.rglob("*.py") if makes.search(file.read_text(encoding="utf-8"))]
+    modules = {".".join(file.relative_to(source).with_suffix("").parts).removesuffix(".__init__") for file in files}
+    beside = {"tokens.cache", "assembly.selection.shorten"}  # what others use; and one that ends with its call
+    assert "tokens.counter" in modules
+    assert {module for module in modules - beside if f"`{module}`" not in named} == set()

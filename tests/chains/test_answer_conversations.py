@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph, add_messages
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
-from llama_index.core.llms import CustomLLM
+from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.schema import NodeWithScore, TextNode
-from pydantic import PrivateAttr
 
-from ctxassembly import AssemblyConfig, Chunk, Conversation, Labels, MemoryIndex, RetrievalConfig, resolve
+from chat_models import LlamaIndexModel, Prompt, Says, langchain_model
+from ctxassembly import AssemblyConfig, Chunk, Conversation, MemoryIndex, RetrievalConfig, resolve
 from ctxassembly.answering import AnswerConfig
 from langchain_ctxassembly import ContextAssembler, answer_chain
 from langchain_ctxassembly import ContextRetriever as LangChainRetriever
@@ -42,48 +40,27 @@ DRINK, DRIVE, PARK = "May I drink water?", "May I drive after sedation?", "Where
 Prompts = list[list[str]]
 
 
-def says(prompt: list[str]) -> str:
-    """The answer cites the first source of the prompt."""
-    label = re.findall(r"^\[(\d+)\] Source", prompt[-1], re.MULTILINE)[0]
-    return f"So it is [{label}]."
+def model_of(prompts: Prompts) -> Says:
+    """A model that notes its prompts, and cites the first source of each."""
+
+    def says(prompt: Prompt) -> str:
+        prompts.append([text for _, text in prompt])
+        label = re.findall(r"^\[(\d+)\] Source", prompts[-1][-1], re.MULTILINE)[0]
+        return f"So it is [{label}]."
+
+    return says
 
 
 def langchain_chain(prompts: Prompts, **settings: Any) -> Any:
-    def model(messages: Any) -> AIMessage:
-        prompts.append([str(message.content) for message in messages])
-        return AIMessage(says(prompts[-1]))
-
-    retriever = LangChainRetriever(
-        INDEX, config=RETRIEVAL, assembler=ContextAssembler(config=AssemblyConfig(**settings))
-    )
-    return answer_chain(RunnableLambda(model), retriever, CONFIG)
-
-
-class Model(CustomLLM):
-    _prompts: Prompts = PrivateAttr()
-
-    def __init__(self, prompts: Prompts) -> None:
-        super().__init__()
-        self._prompts = prompts
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(is_chat_model=True, context_window=100_000)
-
-    def chat(self, messages: Any, **_: Any) -> ChatResponse:
-        self._prompts.append([message.content for message in messages])
-        return ChatResponse(message=ChatMessage(content=says(self._prompts[-1]), role="assistant"))
-
-    def complete(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
-
-    stream_complete = complete
+    assembler = ContextAssembler(config=AssemblyConfig(**settings))
+    retriever = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=assembler)
+    return answer_chain(langchain_model(model_of(prompts)), retriever, CONFIG)
 
 
 def llamaindex_engine(prompts: Prompts, **settings: Any) -> AnswerQueryEngine:
     postprocessor = ContextAssemblyPostprocessor(config=AssemblyConfig(**settings))
     retriever = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
-    return AnswerQueryEngine(Model(prompts), retriever, CONFIG)
+    return AnswerQueryEngine(LlamaIndexModel(says=model_of(prompts)), retriever, CONFIG)
 
 
 class Fixed(BaseRetriever):
@@ -177,59 +154,22 @@ def test_both_frameworks_send_the_same_prompts_in_each_branch_for_each_tenant(se
         found[tenant] = through_langchain(tenant, TURNS, bare=bare, **settings)
         assert through_llamaindex(tenant, TURNS, bare=bare, **settings) == found[tenant]
         assert other not in str(found[tenant])
+        for branch in found[tenant].values():
+            known: dict[str, str] = {}  # a label is of one source through all answers
+            for prompt in branch:
+                for label, source in re.findall(r"^\[(\d+)\] Source: (\w+)", prompt[-1], re.MULTILINE):
+                    assert known.setdefault(label, source) == source
     ann, bob = (found[tenant] for tenant in ("ann", "bob"))
     assert str(ann).replace("two hours", "nine hours") == str(bob)
-
-
-def labels_in(prompt: list[str]) -> dict[str, str]:
-    """The label of each source in the last message of a prompt."""
-    return {source: label for label, source in re.findall(r"^\[(\d+)\] Source: (\w+)", prompt[-1], re.MULTILINE)}
-
-
-@pytest.mark.parametrize("through", [through_langchain, through_llamaindex])
-def test_a_document_keeps_its_label_and_its_text_through_all_answers(through: Callable[..., Any]) -> None:
-    found = through("ann", TURNS, bare=False)
-    for branch in found.values():
-        known: dict[str, str] = {}
-        for prompt in branch:
-            labels = labels_in(prompt)
-            assert {**known, **labels} == {**labels, **known}
-            assert all(SAID[source].format("two") in prompt[-1] for source in labels)
-            known |= labels
-        assert len(set(known.values())) == len(known) >= 2
-    assert found["first"][1] != found["branch"][0]  # the branch knows nothing of the other one
-
-
-@pytest.mark.parametrize("bare", [False, True])
-def test_what_a_conversation_has_of_answers_has_no_texts(bare: bool) -> None:
-    output = langchain_chain([]).invoke({"input": DRINK, "filter": {"tenant": "ann"}})
-    given = [HumanMessage(DRINK), output["message"]]
-    conversation = Conversation.from_dict(output["conversation"]) if bare else Conversation.from_messages(given)
-    assert [one.text for one in conversation.sent] == [""]
-    assert [one.label for one in conversation.citations] == ["1", "2"]
-    assert conversation.next_label == 3
-
-
-def test_an_assembler_s_conversation_numbers_the_answers_of_all_its_chains() -> None:
-    conversation = Conversation(labels=Labels())
-    for first in ("1", "3"):
-        retriever = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(conversation=conversation))
-        chain = answer_chain(RunnableLambda(lambda _: AIMessage("So it is.")), retriever, CONFIG)
-        output = chain.invoke({"input": DRINK, "filter": {"tenant": "ann"}})
-        assert output["context"][0].metadata["citation"]["label"] == first
-    postprocessor = ContextAssemblyPostprocessor(conversation=conversation)
-    retriever_of_nodes = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
-    answer = AnswerQueryEngine(Model([]), retriever_of_nodes, CONFIG).answer(DRINK)
-    assert answer.citations[0].label == "5"
 
 
 def test_a_conversation_that_is_set_up_goes_on_in_the_history() -> None:
     begun = Conversation(next_label=7)
     retriever = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(conversation=begun))
-    chain = answer_chain(RunnableLambda(lambda _: AIMessage("So it is [7].")), retriever, CONFIG)
+    chain = answer_chain(langchain_model(model_of([])), retriever, CONFIG)
     postprocessor = ContextAssemblyPostprocessor(conversation=begun)
     nodes = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
-    engine = AnswerQueryEngine(Model([]), nodes, CONFIG)
+    engine = AnswerQueryEngine(LlamaIndexModel(says=model_of([])), nodes, CONFIG)
     history: list[Any] = []
     messages: list[ChatMessage] = []
     for question, labels in ((DRINK, ["7", "8"]), (DRIVE, ["7", "8"]), (PARK, ["9"])):
@@ -253,7 +193,7 @@ def test_contexts_of_two_conversations_are_joined_once() -> None:
 def test_a_chat_engine_goes_on_after_answers_that_its_memory_does_not_have() -> None:
     first = llamaindex_engine([]).answer(DRINK, filters={"tenant": "ann"})
     given = {"postprocessor": ContextAssemblyPostprocessor(), "config": CONFIG, "conversation": first.conversation}
-    chat = AnswerChatEngine.from_defaults(Fixed(), Model([]), **given)
+    chat = AnswerChatEngine.from_defaults(Fixed(), LlamaIndexModel(says=model_of([])), **given)
     assert chat.chat(PARK).source_nodes[0].metadata["citation"]["label"] == "3"
     assert chat.conversation.next_label == 4
     assert Conversation.from_dict(chat.conversation.to_dict()) == chat.conversation

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import EnsembleRetriever
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import VectorStoreIndex
 from llama_index.core.embeddings import MockEmbedding
@@ -19,8 +15,8 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
-from langchain_ctxassembly import ContextAssemblyRetriever, answer_chain
 from langchain_ctxassembly import ContextRetriever as LangChainRetriever
+from langchain_ctxassembly import answer_chain
 from llamaindex_ctxassembly import AnswerQueryEngine
 from llamaindex_ctxassembly import ContextRetriever as LlamaIndexRetriever
 
@@ -34,70 +30,40 @@ STORE.add_documents([Document(text, metadata={"source": f"{at}.pdf"}) for at, te
 INDEX = MemoryIndex([Chunk(f"p#{at}", f"p{at}", text) for at, text in enumerate(TEXTS)])
 
 
-class Numbered(BaseRetriever):
-    """A retriever of one's own with a number of its own, which a call may change."""
-
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 30
-    ) -> list[Document]:
-        return STORE.similarity_search(query, k=k)
+def hits_in_langchain(retriever: Any) -> list[int]:
+    chain = answer_chain(FakeListChatModel(responses=["Free [1]."]), retriever)
+    return [len(chain.invoke({"input": QUESTION, "mode": mode})["result"].hits) for mode in MODES]
 
 
-class Hidden(Numbered):
-    """The same, but nobody can see its number."""
-
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        return STORE.similarity_search(query, k=k or 30)
+def hits_in_llamaindex(retriever: Any) -> list[int]:
+    engine = AnswerQueryEngine(MockLLM(max_tokens=8), retriever)
+    return [len(engine.answer(QUESTION, mode=mode).hits) for mode in MODES]
 
 
-def vectors(**search: Any) -> Any:
-    return STORE.as_retriever(search_kwargs=search)
+def vectors(k: int) -> Any:
+    return STORE.as_retriever(search_kwargs={"k": k})
 
 
-LANGCHAIN: dict[str, tuple[Callable[[], Any], list[int]]] = {
-    "30 of a vector store": (lambda: vectors(k=30), [30, 30, 30]),
-    "5 of a vector store": (lambda: vectors(k=5), [5, 15, 20]),
-    "its default": (vectors, [4, 15, 20]),
-    "scored": (lambda: ContextAssemblyRetriever.from_vectorstore(STORE, search_kwargs={"k": 30}), [30, 30, 30]),
-    "retried": (lambda: vectors(k=30).with_retry(), [30, 30, 30]),
-    "ensemble": (lambda: EnsembleRetriever(retrievers=[vectors(k=30)], weights=[1.0]), [30, 30, 30]),
-    "a number of its own": (Numbered, [30, 30, 30]),
-    "a hidden number": (Hidden, [30, 30, 30]),
-    "ContextRetriever": (
-        lambda: LangChainRetriever(INDEX, config=RetrievalConfig(strategy="keyword", limit=30)),
-        [30, 30, 30],
-    ),
-}
+def nodes(k: int) -> Any:
+    made = [TextNode(text=text, id_=f"n{at}") for at, text in enumerate(TEXTS)]
+    return VectorStoreIndex(made, embed_model=MockEmbedding(8)).as_retriever(similarity_top_k=k)
 
 
-@pytest.mark.parametrize(("make", "expected"), LANGCHAIN.values(), ids=LANGCHAIN)
-def test_a_mode_never_takes_fewer_hits_than_a_langchain_retriever(make: Callable[[], Any], expected: list[int]) -> None:
+KEYWORD = RetrievalConfig(strategy="keyword", limit=30)
+
+
+@pytest.mark.parametrize(
+    ("hits_in", "make", "expected"),
+    [
+        (hits_in_langchain, lambda: vectors(30), [30, 30, 30]),
+        (hits_in_langchain, lambda: vectors(5), [5, 15, 20]),
+        (hits_in_langchain, lambda: vectors(30).with_retry(), [30, 30, 30]),
+        (hits_in_langchain, lambda: LangChainRetriever(INDEX, config=KEYWORD), [30, 30, 30]),
+        (hits_in_llamaindex, lambda: nodes(30), [30, 30, 30]),
+        (hits_in_llamaindex, lambda: nodes(5), [5, 15, 20]),
+        (hits_in_llamaindex, lambda: LlamaIndexRetriever(INDEX, config=KEYWORD), [30, 30, 30]),
+    ],
+)
+def test_a_mode_never_takes_fewer_hits_than_the_retriever(hits_in: Any, make: Any, expected: list[int]) -> None:
     """The rule: a mode never takes fewer hits than the retriever that it escalates."""
-    chain = answer_chain(FakeListChatModel(responses=["Free [1]."]), make())
-    assert [len(chain.invoke({"input": QUESTION, "mode": mode})["result"].hits) for mode in MODES] == expected
-
-
-LLAMAINDEX: dict[str, tuple[Callable[[], Any], list[int]]] = {
-    "30 of a vector index": (lambda: vector_index().as_retriever(similarity_top_k=30), [30, 30, 30]),
-    "5 of a vector index": (lambda: vector_index().as_retriever(similarity_top_k=5), [5, 15, 20]),
-    "ContextRetriever": (
-        lambda: LlamaIndexRetriever(INDEX, config=RetrievalConfig(strategy="keyword", limit=30)),
-        [30, 30, 30],
-    ),
-}
-
-
-def vector_index() -> VectorStoreIndex:
-    nodes = [TextNode(text=text, id_=f"n{at}") for at, text in enumerate(TEXTS)]
-    return VectorStoreIndex(nodes, embed_model=MockEmbedding(8))
-
-
-@pytest.mark.parametrize(("make", "expected"), LLAMAINDEX.values(), ids=LLAMAINDEX)
-def test_a_mode_never_takes_fewer_hits_than_a_llamaindex_retriever(
-    make: Callable[[], Any], expected: list[int]
-) -> None:
-    """The rule: a mode never takes fewer hits than the retriever that it escalates."""
-    engine = AnswerQueryEngine(MockLLM(max_tokens=8), make())
-    assert [len(engine.answer(QUESTION, mode=mode).hits) for mode in MODES] == expected
+    assert hits_in(make()) == expected

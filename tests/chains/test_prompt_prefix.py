@@ -7,13 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.runnables import RunnableLambda
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
-from llama_index.core.llms import CustomLLM
-from pydantic import PrivateAttr
+from langchain_core.messages import HumanMessage
 
-from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig, trim_history
+from chat_models import LlamaIndexModel, Prompt, Says, engine_model, langchain_model
+from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig
 from ctxassembly.answering import AnswerConfig, Exchange
 from langchain_ctxassembly import ContextRetriever as LangChainRetriever
 from langchain_ctxassembly import answer_chain
@@ -25,7 +22,6 @@ QUESTIONS = [f"What does leaflet {number} say of parking?" for number in range(T
 SAID = "Parking is free for the first hour, on every day of the week [1]. "
 INDEX = MemoryIndex([Chunk(f"p#{n}", f"p{n}", f"Leaflet {n}: parking is free for {n} hours.", 0) for n in range(TURNS)])
 RETRIEVAL = RetrievalConfig(strategy="keyword", limit=2)
-Prompt = list[tuple[str, str]]
 
 
 def broken_prefixes(prompts: Sequence[Prompt]) -> int:
@@ -33,65 +29,44 @@ def broken_prefixes(prompts: Sequence[Prompt]) -> int:
     return sum(after[: len(before) - 1] != before[:-1] for before, after in pairwise(prompts))
 
 
-def engine_prompts(config: AnswerConfig, said: str) -> list[Prompt]:
-    prompts: list[Prompt] = []
-
-    def model(request: Any) -> str:
-        prompts.append([(message["role"], message["content"]) for message in request.messages])
-        return said
-
-    chain = AnswerChain.from_index(INDEX, model, RETRIEVAL, config=config)
+def engine_prompts(config: AnswerConfig, says: Says) -> None:
+    chain = AnswerChain.from_index(INDEX, engine_model(says), RETRIEVAL, config=config)
     history: list[Exchange] = []
     for question in QUESTIONS:
         history.append(chain.answer(question, history=history).exchange)
-    return prompts
 
 
-def langchain_prompts(config: AnswerConfig, said: str) -> list[Prompt]:
-    prompts: list[Prompt] = []
-
-    def model(messages: Any) -> AIMessage:
-        prompts.append([(message.type, str(message.content)) for message in messages])
-        return AIMessage(said)
-
+def langchain_prompts(config: AnswerConfig, says: Says) -> None:
+    chain = answer_chain(langchain_model(says), LangChainRetriever(INDEX, config=RETRIEVAL), config)
     history: list[Any] = []
-    chain = answer_chain(RunnableLambda(model), LangChainRetriever(INDEX, config=RETRIEVAL), config)
     for question in QUESTIONS:
         output: Any = chain.invoke({"input": question, "chat_history": history})
         history += [HumanMessage(question), output["message"]]
+
+
+def llamaindex_prompts(config: AnswerConfig, says: Says) -> None:
+    retriever = LlamaIndexRetriever(INDEX, config=RETRIEVAL)
+    chat = AnswerChatEngine(AnswerQueryEngine(LlamaIndexModel(says=says), retriever, config))
+    for question in QUESTIONS:
+        chat.chat(question)
+
+
+def prompts_of(through: Any, config: AnswerConfig, said: str) -> list[Prompt]:
+    """The prompts of a conversation whose every answer is the same."""
+    prompts: list[Prompt] = []
+
+    def says(prompt: Prompt) -> str:
+        prompts.append(prompt)
+        return said
+
+    through(config, says)
     return prompts
 
 
-class Model(CustomLLM):
-    said: str
-    _prompts: list[Prompt] = PrivateAttr(default_factory=list)
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(is_chat_model=True, context_window=100_000)
-
-    def chat(self, messages: Any, **_: Any) -> ChatResponse:
-        self._prompts.append([(message.role.value, message.content) for message in messages])
-        return ChatResponse(message=ChatMessage(content=self.said, role="assistant"))
-
-    def complete(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
-
-    stream_complete = complete
+THROUGH = pytest.mark.parametrize("through", [engine_prompts, langchain_prompts, llamaindex_prompts])
 
 
-def llamaindex_prompts(config: AnswerConfig, said: str) -> list[Prompt]:
-    llm = Model(said=said)
-    chat = AnswerChatEngine(AnswerQueryEngine(llm, LlamaIndexRetriever(INDEX, config=RETRIEVAL), config))
-    for question in QUESTIONS:
-        chat.chat(question)
-    return llm._prompts
-
-
-PROMPTS = pytest.mark.parametrize("prompts", [engine_prompts, langchain_prompts, llamaindex_prompts])
-
-
-@PROMPTS
+@THROUGH
 @pytest.mark.parametrize(
     ("settings", "said", "broken"),
     [
@@ -102,27 +77,18 @@ PROMPTS = pytest.mark.parametrize("prompts", [engine_prompts, langchain_prompts,
         ({"history_exchanges": 20}, SAID * 100, 15),  # fewer than five have room, and none of these is left out
     ],
 )
-def test_a_conversation_of_twenty_turns_is_cut_in_steps(prompts: Any, settings: Any, said: str, broken: int) -> None:
+def test_a_conversation_of_twenty_turns_is_cut_in_steps(through: Any, settings: Any, said: str, broken: int) -> None:
     config = AnswerConfig(rewrite="off", **settings)
-    assert broken_prefixes(prompts(config, said)) == broken
+    assert broken_prefixes(prompts_of(through, config, said)) == broken
 
 
-@PROMPTS
+@THROUGH
 @pytest.mark.parametrize(("exchanges", "broken"), [(5, 3), (20, 0)])
-def test_so_is_the_conversation_by_which_a_question_is_understood(prompts: Any, exchanges: int, broken: int) -> None:
+def test_so_is_the_conversation_by_which_a_question_is_understood(through: Any, exchanges: int, broken: int) -> None:
     config = AnswerConfig(history_exchanges=exchanges)
-    asked = [prompt for prompt in prompts(config, SAID) if prompt[0][1].startswith("Prepare a user's question")]
+    asked = [
+        prompt for prompt in prompts_of(through, config, SAID) if prompt[0][1].startswith("Prepare a user's question")
+    ]
     conversations = [user.partition('], "question": ')[0] for _, (_, user) in asked]
     assert len(asked) == TURNS - 1
     assert sum(not after.startswith(before) for before, after in pairwise(conversations)) == broken
-
-
-def test_a_cut_at_every_turn_would_break_nearly_every_prompt() -> None:
-    """The published rule, by `trim_history`: the last five exchanges at each turn."""
-    said = [message for question in QUESTIONS for message in (("user", question), ("assistant", SAID))]
-    prompts = []
-    for turn in range(TURNS):
-        messages = [{"role": role, "content": text} for role, text in said[: 2 * turn]][-10:]
-        kept = trim_history(messages, 8_000, lambda text: len(text.split())).messages
-        prompts.append([*((one["role"], one["content"]) for one in kept), ("user", "context")])
-    assert broken_prefixes(prompts) == 14

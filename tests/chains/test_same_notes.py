@@ -10,7 +10,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
-from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.llms import CustomLLM
 
 from ctxassembly import ConfigError, MemoryIndex, RetrievalConfig, retrieve
@@ -67,13 +66,6 @@ async def test_the_notes_are_the_same(model: Any, awaited: bool):
     assert (result.documents, result.failed) == (3, {})
     assert results(index) == results(expected)
     assert results(index)[0][0][0] == "lab#0"
-
-
-def test_an_embedding_model_goes_in_by_its_method():
-    index = MemoryIndex(chunks())
-    embed = MockEmbedding(embed_dim=3).get_text_embedding_batch
-    assert enrich(index, of_llamaindex(Completing()), embed=embed, progress=False).failed == {}
-    assert len(retrieve("x", RetrievalConfig(strategy="vector"), index=index, embed=lambda _: [0.5] * 3).hits) == 5
 
 
 @pytest.mark.parametrize("chat_model", [of_langchain, of_llamaindex])

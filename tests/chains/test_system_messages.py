@@ -6,13 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import RunnableLambda
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata, TextBlock
-from llama_index.core.llms import CustomLLM
+from langchain_core.messages import HumanMessage, SystemMessage
+from llama_index.core.base.llms.types import ChatMessage, TextBlock
 from llama_index.core.memory import Memory, StaticMemoryBlock
-from pydantic import PrivateAttr
 
+from chat_models import LlamaIndexModel, Prompt, Says, langchain_model
 from ctxassembly import AssemblyConfig, Chunk, ConfigError, MemoryIndex, RetrievalConfig, TokenBudget
 from ctxassembly.answering import AnswerConfig
 from langchain_ctxassembly import ContextRetriever as LangChainRetriever
@@ -27,21 +25,12 @@ QUESTION = "When is ferritin measured?"
 REWRITE_OFF = AnswerConfig(rewrite="off")
 
 
-class Model(CustomLLM):
-    _asked: list[Any] = PrivateAttr(default_factory=list)
+def model_of(prompts: list[list[str]]) -> Says:
+    def says(prompt: Prompt) -> str:
+        prompts.append([text for _, text in prompt])
+        return "In the morning [1]."
 
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(is_chat_model=True, context_window=100_000)
-
-    def chat(self, messages: Any, **_: Any) -> ChatResponse:
-        self._asked.append([message.content for message in messages])
-        return ChatResponse(message=ChatMessage(content="In the morning [1].", role="assistant"))
-
-    def complete(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
-
-    stream_complete = complete
+    return says
 
 
 class Cache(dict[str, str]):
@@ -49,41 +38,35 @@ class Cache(dict[str, str]):
         self[key] = entry
 
 
-def engine(config: AnswerConfig, assembly: AssemblyConfig, llm: Any = None, cache: Any = None) -> AnswerQueryEngine:
+def engine(config: AnswerConfig, assembly: AssemblyConfig, prompts: Any = None, **cache: Any) -> AnswerQueryEngine:
     postprocessor = ContextAssemblyPostprocessor(config=assembly)
     retriever = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
-    return AnswerQueryEngine(
-        llm or Model(), retriever, config, cache=cache, cache_scope=None if cache is None else "all"
-    )
+    llm = LlamaIndexModel(says=model_of([] if prompts is None else prompts))
+    return AnswerQueryEngine(llm, retriever, config, **cache)
 
 
 async def llamaindex_prompts() -> tuple[list[list[str]], str]:
     """The prompts of two turns, and the system message of the memory."""
-    llm = Model()
+    prompts: list[list[str]] = []
     block = StaticMemoryBlock(name="patient", static_content=[TextBlock(text=KNOWN)])
     memory = Memory.from_defaults(token_limit=10_000, memory_blocks=[block])
     try:
-        chat = AnswerChatEngine(engine(AnswerConfig(), AssemblyConfig(), llm), memory)
+        chat = AnswerChatEngine(engine(AnswerConfig(), AssemblyConfig(), prompts), memory)
         for _ in range(2):
             await chat.achat(QUESTION)
-        return llm._asked, (await memory.aget())[0].content or ""
+        return prompts, (await memory.aget())[0].content or ""
     finally:
         await memory.sql_store._async_engine.dispose()
 
 
 def langchain_prompts(background: str) -> list[list[str]]:
-    asked: list[list[str]] = []
-
-    def model(messages: Any) -> AIMessage:
-        asked.append([str(message.content) for message in messages])
-        return AIMessage("In the morning [1].")
-
-    chain = answer_chain(RunnableLambda(model), LangChainRetriever(INDEX, config=RETRIEVAL))
+    prompts: list[list[str]] = []
+    chain = answer_chain(langchain_model(model_of(prompts)), LangChainRetriever(INDEX, config=RETRIEVAL))
     history: list[Any] = [SystemMessage(background)]
     for _ in range(2):
         output: Any = chain.invoke({"input": QUESTION, "chat_history": history})
         history += [HumanMessage(QUESTION), output["message"]]
-    return asked
+    return prompts
 
 
 async def test_what_a_memory_knows_is_in_the_prompt_and_forges_no_source() -> None:
@@ -104,7 +87,7 @@ def test_it_is_counted_with_the_prompt() -> None:
 
 def test_an_answer_that_may_lean_on_it_is_kept_for_it_alone() -> None:
     cache = Cache()
-    own = engine(REWRITE_OFF, AssemblyConfig(neighbors="unfiltered"), cache=cache)
+    own = engine(REWRITE_OFF, AssemblyConfig(neighbors="unfiltered"), cache=cache, cache_scope="all")
     own.answer(QUESTION)
     for known, is_kept in ((KNOWN, False), (KNOWN, True), ("The user is healthy.", False)):
         answer = own.answer(QUESTION, chat_history=[ChatMessage(content=known, role="system")])

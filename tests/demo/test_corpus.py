@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import pydoc_data.topics
-from itertools import pairwise
 
 import pytest
 from langchain_core.documents import Document
 
-from ctxassembly.tokens.tiktoken_files import load_encoding
-from demo.corpus import CHUNK_TOKENS, ENCODING, OVERLAP_TOKENS, load_chunks, located
+from demo.corpus import load_chunks
 
 
 @pytest.fixture(scope="module")
@@ -15,45 +13,7 @@ def chunks() -> list[Document]:
     return load_chunks()
 
 
-def tokens(text: str) -> int:
-    return len(load_encoding(ENCODING).encode(text, disallowed_special=()))
-
-
-def test_every_topic_of_the_reference_is_a_document(chunks: list[Document]) -> None:
-    assert {chunk.metadata["document_id"] for chunk in chunks} == set(pydoc_data.topics.topics)
-
-
 def test_a_chunk_is_the_slice_of_its_document_that_its_offset_says(chunks: list[Document]) -> None:
     for chunk in chunks:
         text, start = pydoc_data.topics.topics[chunk.metadata["document_id"]], chunk.metadata["start_index"]
         assert text[start : start + len(chunk.page_content)] == chunk.page_content
-
-
-def test_ids_follow_from_document_and_place(chunks: list[Document]) -> None:
-    assert len({chunk.id for chunk in chunks}) == len(chunks)
-    assert all(chunk.id == "{document_id}#{chunk_index}".format_map(chunk.metadata) for chunk in chunks)
-    places: dict[str, list[int]] = {}
-    for chunk in chunks:
-        places.setdefault(chunk.metadata["document_id"], []).append(chunk.metadata["chunk_index"])
-    assert all(indexes == list(range(len(indexes))) for indexes in places.values())
-
-
-def test_chunks_are_no_longer_and_overlap_no_more_than_asked(chunks: list[Document]) -> None:
-    assert max(tokens(chunk.page_content) for chunk in chunks) <= CHUNK_TOKENS
-    overlaps = []
-    for before, after in pairwise(chunks):
-        if before.metadata["document_id"] == after.metadata["document_id"]:
-            text, start = pydoc_data.topics.topics[after.metadata["document_id"]], after.metadata["start_index"]
-            end = before.metadata["start_index"] + len(before.page_content)
-            overlaps.append(text[start:end])
-            assert not text[end:start].strip()
-    assert 0 < max(tokens(overlap) for overlap in overlaps) <= OVERLAP_TOKENS
-
-
-def test_repeated_pieces_are_located_one_after_the_other() -> None:
-    assert list(located("ab ab ab", ["ab", "ab", "ab"])) == [(0, "ab"), (3, "ab"), (6, "ab")]
-
-
-def test_a_piece_that_is_not_in_the_text_is_an_error() -> None:
-    with pytest.raises(ValueError, match="not found"):
-        list(located("one two", ["two", "one"]))

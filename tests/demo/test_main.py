@@ -69,10 +69,6 @@ def test_after_ctrl_c_there_is_no_server_and_the_next_run_makes_up_for_it(open_f
     assert not servers(open_folder)
 
 
-def test_a_terminated_demo_leaves_no_server(open_folder: Path, servers: Servers) -> None:
-    cut_short(servers, open_folder, signal.SIGTERM)
-
-
 def test_what_can_not_be_is_one_line_on_stderr(tmp_path: Path) -> None:
     demo = start(QUESTION, tmp_path, {"DATABASE_URL": "postgresql://me:secret@127.0.0.1:1/books"})
     output, errors = demo.communicate(timeout=PATIENCE)

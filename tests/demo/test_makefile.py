@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -33,59 +31,3 @@ def test_a_question_reaches_the_demo_as_it_was_typed(question: str, tmp_path: Pa
     # --old-file: what is installed here will do.
     output = make("demo", f"BIN={tmp_path}", "--old-file=.venv/demo", f"Q={question}")
     assert output.splitlines()[-1] == question
-
-
-def test_make_alone_lists_the_targets() -> None:
-    listed = [line.split()[1] for line in make().splitlines()]
-    tests = ["test", "test-fast", "check", "test-all", "test-engines"]
-    gate = [*tests, "dist", "release", "sbom", "lock", "fuzz", "frozen"]
-    parts = ["retrieval", "endtoend", "scale", "speed", "instructions"]
-    benchmarks = ["bench", "curve", *(f"bench-{part}" for part in parts)]
-    assert listed == ["help", "demo", "notebooks", "picture", "docs", "docs-serve", *gate, *benchmarks, "clean"]
-
-
-def test_the_benchmark_gets_what_was_asked_for() -> None:
-    asked = make("bench", "--dry-run", "--old-file=.venv/bench", "DATA=sets/a sets/b", "OUT=out", "ARGS=--every 4")
-    assert asked.splitlines()[-1].endswith("-m quality sets/a sets/b --out out --every 4")
-    assert "prepare" not in asked
-
-
-def test_the_benchmark_makes_a_set_where_none_is_given(tmp_path: Path) -> None:
-    *_, made, measured = make("bench", "--dry-run", "--old-file=.venv/bench", f"OUT={tmp_path}").splitlines()
-    assert made.endswith(f"-m quality.prepare python --out {tmp_path}/sets/python")
-    assert measured.rstrip().endswith(f"-m quality {tmp_path}/sets/python --out {tmp_path}")
-
-
-def test_the_benchmark_from_end_to_end_gets_what_was_asked_for() -> None:
-    installed = ("--old-file=.venv/bench", "--old-file=.venv/semantic")
-    asked = make("bench-endtoend", "--dry-run", *installed, "DATA=sets/a", "OUT=out", "ARGS=--every 4")
-    assert asked.splitlines()[-1].endswith("-m endtoend sets/a --out out --every 4")
-
-
-@pytest.mark.parametrize(("target", "module"), [("bench-speed", "speed"), ("bench-instructions", "speed.instructions")])
-def test_the_speed_benchmarks_get_what_was_asked_for(target: str, module: str) -> None:
-    asked = make(target, "--dry-run", "--old-file=.venv/bench", "ARGS=--some thing")
-    assert asked.splitlines()[-1].endswith(f"-m {module} --some thing")
-
-
-def test_clean_removes_all_that_was_made_and_nothing_else(tmp_path: Path) -> None:
-    """What the tools make is what git is told to ignore, and the demo's database."""
-    project, temporary = tmp_path / "a project", tmp_path / "a temporary folder"
-    (project / "shared").mkdir(parents=True)
-    shutil.copy(ROOT / "Makefile", project)
-    (project / "shared" / "kept.py").touch()
-    made = [each.replace("*", "x") for each in (ROOT / ".gitignore").read_text("utf-8").split()]
-    for place in (*(project / each for each in made), project / "shared" / "__pycache__"):
-        if place.name == ".coverage":
-            place.touch()
-        else:
-            place.mkdir()
-            (place / "file").touch()
-    data, other = temporary / f"ctxassembly-demo-{os.geteuid()}", temporary / "ctxassembly-demo-of-another"
-    for folder in (data / "data-18", other):
-        folder.mkdir(parents=True)
-    subprocess.run(["make", "clean"], cwd=project, env={**os.environ, "TMPDIR": str(temporary)}, check=True)
-    left = sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*") if not each.is_dir() or each == other)
-    assert left == ["a project/Makefile", "a project/shared/kept.py", "a temporary folder/ctxassembly-demo-of-another"]
-    assert not data.exists()
-    assert [each.name for each in project.iterdir() if each.is_dir()] == ["shared"]

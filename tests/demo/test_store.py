@@ -1,25 +1,12 @@
 from __future__ import annotations
 
-import io
-from concurrent.futures import ThreadPoolExecutor
-
-import psycopg
 import pytest
 from langchain_core.documents import Document
 from rich.console import Console
 from sqlalchemy import URL, make_url
 
-from ctxassembly.protocols import FindTerms
-from ctxassembly.stores.postgres import PostgresIndex
-from demo import store
 from demo.embedding import SentenceEncoder
-from demo.store import DatabaseError, as_psycopg, database, vector_store
-
-
-def rows(url: URL, statement: str) -> list[tuple[object, ...]]:
-    with psycopg.connect(url.set(drivername="postgresql").render_as_string(hide_password=False)) as connection:
-        cursor = connection.execute(statement)
-        return cursor.fetchall() if cursor.description else []
+from demo.store import DatabaseError, as_psycopg, vector_store
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg", "postgresql+asyncpg"])
@@ -35,12 +22,6 @@ def test_any_other_url_is_an_error_without_the_password(wrong: str) -> None:
     with pytest.raises(DatabaseError, match=r"DATABASE_URL must be.* postgresql://") as raised:
         as_psycopg(wrong)
     assert "secret" not in str(raised.value)
-
-
-def test_database_url_takes_precedence(monkeypatch: pytest.MonkeyPatch, console: Console) -> None:
-    monkeypatch.setenv("DATABASE_URL", "postgres://me@db.example/books")
-    with database(console) as url:
-        assert str(url) == "postgresql+psycopg://me@db.example/books"
 
 
 def test_a_database_out_of_reach_is_one_clear_line(chunks: list[Document], console: Console) -> None:
@@ -59,14 +40,6 @@ def test_every_chunk_is_stored_under_its_id_with_its_place(url: URL, chunks: lis
     assert sorted(found, key=lambda each: str(each.id)) == sorted(chunks, key=lambda each: str(each.id))
 
 
-def test_neighbors_are_found_by_an_index(url: URL, chunks: list[Document], console: Console) -> None:
-    with vector_store(url, chunks, console):
-        pass
-    ((definition,),) = rows(url, "SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%, chunk_index)'")
-    assert str(definition).startswith("CREATE UNIQUE INDEX")
-    assert str(definition).endswith("USING btree (document_id, chunk_index)")
-
-
 def test_a_filled_store_is_used_again(
     url: URL, chunks: list[Document], console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,75 +52,3 @@ def test_a_filled_store_is_used_again(
     monkeypatch.setattr(SentenceEncoder, "embed_documents", embeds)
     with vector_store(url, chunks, console) as filled:
         assert len(filled.get_by_ids([str(chunk.id) for chunk in chunks])) == len(chunks)
-
-
-def test_a_store_with_other_chunks_is_filled_anew(url: URL, chunks: list[Document], console: Console) -> None:
-    with vector_store(url, chunks, console):
-        pass
-    with vector_store(url, chunks[:2], console) as filled:
-        assert {each.id for each in filled.similarity_search("exception", k=10)} == {"with#0", "with#1"}
-
-
-def test_an_interrupted_run_is_made_up_for(
-    url: URL, chunks: list[Document], console: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encode, batches = SentenceEncoder.embed_documents, []
-
-    def encode_two_batches(self: SentenceEncoder, texts: list[str]) -> list[list[float]]:
-        if len(batches) == 2:
-            raise KeyboardInterrupt
-        batches.append(texts)
-        return encode(self, texts)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store, "BATCH", 1)
-        patch.setattr(SentenceEncoder, "embed_documents", encode_two_batches)
-        with pytest.raises(KeyboardInterrupt), vector_store(url, chunks, console):
-            pass
-    assert rows(url, "SELECT count(*) FROM ctxassembly_demo.chunks") == [(2,)]
-    with vector_store(url, chunks, console) as filled:
-        assert len(filled.get_by_ids([str(chunk.id) for chunk in chunks])) == len(chunks)
-
-
-def test_words_are_indexed_once(url: URL, chunks: list[Document], console: Console) -> None:
-    with vector_store(url, chunks, console) as filled:
-        assert PostgresIndex.attach(filled, hnsw=False, dry_run=True).steps == ()
-    before = rows(url, "SELECT oid, relfilenode FROM pg_class WHERE relname LIKE 'chunks%' ORDER BY 1")
-    with vector_store(url, chunks, console):
-        pass
-    assert rows(url, "SELECT oid, relfilenode FROM pg_class WHERE relname LIKE 'chunks%' ORDER BY 1") == before
-
-
-def test_two_first_runs_at_once_do_not_wait_for_each_other_forever(url: URL, chunks: list[Document]) -> None:
-    def run(_: int) -> int:
-        with vector_store(url, chunks, Console(file=io.StringIO())) as filled:
-            return len(filled.similarity_search("exception", k=10))
-
-    with ThreadPoolExecutor(3) as pool:
-        assert list(pool.map(run, range(3))) == [len(chunks)] * 3
-
-
-def test_a_word_that_no_chunk_has_finds_one_like_it(url: URL, chunks: list[Document], console: Console) -> None:
-    with vector_store(url, chunks, console) as filled:
-        (term,) = PostgresIndex.attach(filled).find_terms(FindTerms("exeption", max_terms=32, max_variants=4)).terms
-    assert "exception" in term.variants
-
-
-def test_what_is_not_the_demos_stays_as_it_is(url: URL, chunks: list[Document], console: Console) -> None:
-    rows(url, "CREATE TABLE chunks AS SELECT 7 AS value")
-    with vector_store(url, chunks, console):
-        pass
-    assert rows(url, "SELECT value FROM chunks") == [(7,)]
-
-
-def test_the_progress_bar_is_for_terminals(url: URL, chunks: list[Document]) -> None:
-    pipe, terminal = io.StringIO(), io.StringIO()
-    with vector_store(url, chunks[:1], Console(file=pipe)):
-        pass
-    with vector_store(url, chunks[:2], Console(file=terminal, force_terminal=True)):
-        pass
-    assert pipe.getvalue().splitlines() == [
-        "The first run takes about a minute, later ones some seconds.",
-        "Embedding and storing 1 chunks ...",
-    ]
-    assert "Embedding and storing 2 chunks" in terminal.getvalue()

@@ -15,6 +15,8 @@ from textwrap import dedent
 from ctxassembly import FilterNotSeenWarning, NothingToJoinWarning
 
 FOLDER = Path(__file__).parents[2] / "docs"
+PUBLIC = re.findall(r"`((?:\w+_)?ctxassembly[\w.]*)`", (FOLDER / "api.md").read_text("utf-8"))
+"""The modules that the page of public names lists."""
 PAGES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.md"))
 _BLOCK = re.compile(r"^(?P<indent> *)```(?P<head>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```[ ]*$", re.MULTILINE | re.DOTALL)
 

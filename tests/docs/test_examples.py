@@ -28,7 +28,3 @@ def test_the_examples_of_a_module_give_what_they_say(name: str):
     for example in examples(name):
         runner.run(example, out=printed.append)
     assert not runner.failures, "".join(printed)
-
-
-def test_there_are_examples():
-    assert len(examples("ctxassembly.text.sentences")) >= 2

@@ -37,10 +37,3 @@ def test_every_row_has_both_values_and_a_reason() -> None:
     for name, (default, published, reason) in rows().items():
         assert default != published, name
         assert len(reason) > 20, name
-
-
-def test_the_published_modes_differ_in_one_number() -> None:
-    """The published rule: the full mode reranks 20 candidates to 15."""
-    default, published = AnswerConfig().modes, AnswerConfig.published().modes
-    assert {name for name in default if default[name] != published[name]} == {"full"}
-    assert (published["full"].candidates, published["full"].limit, published["full"].answer_tokens) == (20, 15, 1_500)

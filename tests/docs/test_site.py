@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 import types
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
-from site_pages import FOLDER, PAGES, Block, blocks, run
+from site_pages import FOLDER, PAGES, blocks, run
 from tour.execute import documents
 
 OF_PYTHON = {"before-and-after.md": "6061bdb5e47e53fb"}
@@ -52,61 +51,3 @@ def test_few_blocks_are_only_read():
         if not block.runs
     ]
     assert len(left) == NOT_RUN, left
-
-
-PAGE = dedent("""
-    # A page
-
-    ```python title="app.py" hl_lines="1"
-    print("one")
-    ```
-
-    ```text
-    one
-    ```
-
-    === "In a tab"
-
-        ```{.python .no-run}
-        print("two")
-        ```
-
-    ```py
-    print("three")
-    ```
-
-    Words between.
-
-    ```text
-    no output
-    ```
-
-    ```bash
-    pip install ctxassembly
-    ```
-""")
-
-
-def test_blocks_are_found_with_titles_in_tabs_and_with_what_they_print():
-    assert list(blocks(PAGE)) == [
-        Block(5, 'python title="app.py" hl_lines="1"', 'print("one")\n', "one\n"),
-        Block(15, "{.python .no-run}", 'print("two")\n', None),
-        Block(19, "py", 'print("three")\n', None),
-    ]
-    assert [block.runs for block in blocks(PAGE)] == [True, False, True]
-
-
-def test_a_failure_names_the_page_and_its_line(monkeypatch: pytest.MonkeyPatch):
-    with pytest.raises(ZeroDivisionError) as failure:
-        run(Block(7, "python", "x = 1\nx / 0\n", None), "a.md", module("docs_a", monkeypatch))
-    last = failure.traceback[-1]
-    assert (Path(last.path).name, last.lineno + 1) == ("a.md", 8)
-
-
-def test_a_warning_of_ours_is_printed_and_another_one_fails(monkeypatch: pytest.MonkeyPatch):
-    said = 'import warnings\nfrom ctxassembly import NothingToJoinWarning\nwarnings.warn("no index", {})\n'
-    space = module("docs_w", monkeypatch)
-    ours = run(Block(1, "python", said.format("NothingToJoinWarning"), None), "w.md", space)
-    assert ours == "NothingToJoinWarning: no index\n"
-    with pytest.raises(DeprecationWarning):
-        run(Block(1, "python", said.format("DeprecationWarning"), None), "w.md", space)

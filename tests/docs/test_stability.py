@@ -6,14 +6,9 @@ import re
 from importlib import import_module
 from inspect import getdoc, ismodule
 
-import pytest
-from packaging.specifiers import SpecifierSet
-
-from site_pages import FOLDER
+from site_pages import FOLDER, PUBLIC
 
 PAGE = (FOLDER / "stability.md").read_text("utf-8")
-PUBLIC = re.findall(r"`((?:\w+_)?ctxassembly[\w.]*)`", (FOLDER / "api.md").read_text("utf-8"))
-"""The modules that the page of public names lists."""
 
 
 def section(heading: str) -> str:
@@ -43,25 +38,3 @@ def test_tested_versions_are_those_that_the_tests_run_with() -> None:
     tested = dict(re.findall(r"([a-z-]+) (\d+\.\d+\.\d+)", re.sub(r" and later.*?\|", "|", section("Supported"))))
     assert len(tested) >= 7
     assert tested.items() <= pins.items()
-
-
-def test_supported_versions_are_those_of_the_extras() -> None:
-    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no reader of TOML")
-    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = [one for each in project["optional-dependencies"].values() for one in each]
-    required = {
-        re.split(r"[><=;\[]", one)[0]: SpecifierSet(re.split(r"^[\w-]+", one)[1].partition(";")[0])
-        for one in extras
-        if "[" not in one
-    }
-    rows = re.findall(
-        r"^\| ([\w-]+)(?: \(`\[\w+\]`\))? \| ([\d.]+) and later(?:, below ([\d.]+))? \|",
-        section("Supported"),
-        re.MULTILINE,
-    )
-    assert len(rows) >= 7
-    for name, least, below in rows:
-        if name == "Python":
-            assert project["requires-python"] == f">={least}"
-        else:
-            assert required[name] == SpecifierSet(f">={least}" + (f",<{below}" if below else "")), name

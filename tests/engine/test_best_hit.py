@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from random import Random
 from typing import Any
 
 import pytest
 
 from builders import count, decision, hits_of, standing
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
 from ctxassembly.presets import BY_USE
 
 PROSE = " ".join(f"Sentence {n} of the lease says that the tenant pays by the third of the month." for n in range(700))
@@ -72,16 +71,6 @@ def test_a_sentence_that_answers_is_cut_before_a_lesser_hit_stands_in_its_place(
     assert "fails to remedy a breach within fourteen days" in context.text
 
 
-def test_no_hit_makes_room_for_a_part_of_a_neighbor():
-    answer = Chunk("l0", "lease", "Rent is due on the third. The lease ends in May.", index=0)
-    store = MemoryStore([answer, Chunk("l1", "lease", CLAUSE, index=1)])
-    query = "What if the lessee fails to remedy a breach within fourteen days of a notice?"
-    for extra in ((), (Hit(PARKING),), tuple(Hit(Chunk(f"p{n}", f"{n}", f"Lot {n} is free. " * 9)) for n in range(3))):
-        context = assemble([Hit(answer), *extra], AssemblyConfig(max_tokens=70), query=query, store=store)
-        assert "l0" in standing(context)
-        assert "Rent is due on the third." in context.text
-
-
 def test_text_without_stops_or_blanks_is_not_left_out_whole():
     hits = hits_of([Chunk("l0", "lease", TRANSCRIPT, index=0), PARKING])
     for query in ("租客付租金", "Where may I park?"):
@@ -116,76 +105,6 @@ def test_what_may_be_kept_or_dropped_only_whole_is():
     assert standing(context) == ["l0", "p0"]
 
 
-def test_no_rest_stands_that_says_less_than_its_header():
-    long = [Chunk(f"l{n}", f"lease {n}", f"Yes {n}. {PROSE}", index=0, metadata={"title": "t " * 20}) for n in range(2)]
-    config = AssemblyConfig(max_tokens=500)
-    context = assemble(hits_of([Chunk("a", "A", "word " * 440), *long]), config)
-    assert standing(context) == ["a"]
-
-
-WORDS = (
-    "lease tenant pays month third council answered tax indigo madder parking free notice fourteen days breach remedy "
-    "ends May rent due deposit keys landlord repair boiler winter garden fence visitor insurance claim letter court"
-)
-
-
-def text_of(random: Random) -> str:
-    """Prose, a table, text without stops or blanks, or next to nothing."""
-    kinds = [
-        lambda: random.choice(["Yes.", "No", "Paid.", "12345"]),
-        lambda: "".join(chr(0x4E00 + random.randrange(900)) for _ in range(random.randint(5, 120))),
-        lambda: "\n".join(f"| Room {random.randrange(99)} | {n} euros |" for n in range(random.randint(1, 12))),
-        lambda: "x" * random.randint(10, 300),
-        *[lambda: " ".join(sentence_of(random) for _ in range(random.choice([1, 1, 2, 3, 6, 12])))] * 8,
-    ]
-    return random.choice(kinds)()
-
-
-def sentence_of(random: Random) -> str:
-    return " ".join(random.choices(WORDS.split(), k=random.choice([3, 6, 12, 25, 60]))).capitalize() + "."
-
-
-def drawn(random: Random) -> tuple[list[Hit], dict[str, Any], str | None, MemoryStore | None]:
-    """Hits of a few documents, settings with a small budget, a query or none, a store or none."""
-    summaries = [{}, {}, {}, {"page_summary": "A page about the lease."}]
-    sources = ["a.pdf", "a/very/long/path/to/the/annual report of 2024.pdf"]
-    chunks = [
-        Chunk(f"{d}#{n}", f"d{d}", text_of(random), n, metadata={"source": sources[d % 2], **random.choice(summaries)})
-        for d in range(random.randint(1, 5))
-        for n in range(random.randint(1, 5))
-    ]
-    hits = [Hit(chunk) for chunk in random.sample(chunks, random.randint(1, len(chunks)))]
-    options: dict[str, Any] = {
-        "max_tokens": random.randint(1, 200),
-        "format": random.choice(["numbered", "source", "xml", "grouped", "minimal"]),
-        **random.choice([{}, {}, {"min_relevance": 0.3}]),
-    }
-    if "min_relevance" not in options:
-        options["granularity"] = random.choice(["auto", "auto", "passage", "chunk", "sentence"])
-    own = " ".join(hits[0].chunk.text.split()[:6])
-    query = random.choice([None, "When is the rent due?", "Who pays the tax on indigo?", "What about hippos?", own])
-    return hits, options, query, random.choice([None, MemoryStore(chunks)])
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_in_a_small_budget_the_best_hit_stands_or_a_note_says_why_not(seed: int):
-    random = Random(seed)
-    for case in range(100):
-        hits, options, query, store = drawn(random)
-        context = assemble(hits, AssemblyConfig(**options), query=query, store=store)
-        best = decision(context, hits[0].chunk.id)
-        if not best.is_in_context and not best.because_of:
-            why = f"{best.reason}: the best hit, {best.chunk_id!r}, makes room for "
-            (note,) = [each for each in context.trace.notes if each.startswith(why)]
-            assert query, (case, options)
-            preferred = [each for each in context.trace.decisions if each.is_in_context and repr(each.chunk_id) in note]
-            assert preferred or note.endswith(" others")
-            for each in preferred:
-                assert each.value is not None
-                assert best.value is not None
-                assert each.value > best.value
-
-
 def test_a_lesser_hit_that_answers_better_is_named_in_the_note():
     other = " ".join(f"The council sent letter {n} on the fence." for n in range(30))
     hits = hits_of([Chunk("f", "fence", other), Chunk("r", "rent", "The rent is due on the third of the month.")])
@@ -200,11 +119,3 @@ def test_a_best_hit_of_one_word_is_no_scrap_beside_a_long_chunk():
         context = assemble(hits_of(chunks), AssemblyConfig(max_tokens=60), query=query)
         assert decision(context, "p0").outcome == "kept"
         assert "Paid." in context.text
-
-
-@pytest.mark.parametrize("query", [None, "When is the rent due?"])
-def test_no_note_on_the_best_hit_where_there_is_room(query: str | None):
-    for seed in range(50):
-        hits, *_, store = drawn(Random(seed))
-        context = assemble(hits, AssemblyConfig(), query=query, store=store)
-        assert not any("best hit" in note for note in context.trace.notes)

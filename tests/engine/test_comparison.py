@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from builders import hits_of, numbered, split, words_of
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
+from builders import numbered, split, words_of
+from ctxassembly import AssemblyConfig, Hit, MemoryStore, assemble
 from ctxassembly.comparison import Comparison, compare
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import ConfigError
 from pages import documents, read
 
 TEXT = numbered("w", 300)
@@ -65,20 +65,6 @@ def test_evidence_is_a_mean_and_none_without_any():
     assert compare([Hit(chunk)], [AssemblyConfig()]).rows[0].evidence is None
 
 
-def test_overlapping_sources_count_once():
-    chunks = split("A", TEXT, size=200, overlap=60)
-    configs = [AssemblyConfig(window=0), AssemblyConfig(enabled=False)]
-    stripped, passed = compare(hits_of(chunks[:3]), configs, evidence=[("A", 0, 958)]).rows
-    assert sum(source.end - source.start for source in passed.context.provenance) > 479
-    assert stripped.evidence == passed.evidence == 0.5
-
-
-@pytest.mark.parametrize("evidence", ["", " ", ("A", 3), ("A", 5, 5), ("A", -1, 4), 7, (1, 0, 4)])
-def test_evidence_that_is_none_is_refused(evidence):
-    with pytest.raises(InputError, match="evidence must be texts or"):
-        compare([], [AssemblyConfig()], evidence=[evidence])
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -94,20 +80,6 @@ def test_evidence_that_is_none_is_refused(evidence):
 def test_wrong_configurations_are_refused(options, said):
     with pytest.raises(ConfigError, match=said):
         compare([], **options)
-
-
-def test_evidence_is_no_text_of_letters():
-    with pytest.raises(InputError, match="evidence must be a sequence of texts"):
-        compare([Hit(words_of("A", 0))], [AssemblyConfig()], evidence="begins")
-
-
-@pytest.mark.parametrize("form", ["numbered", "xml"])
-def test_a_span_that_a_format_escapes_is_read(form):
-    text = "R&D <a> " * 10
-    comparison = compare(
-        [Hit(Chunk("c", "A", text, start=100))], [AssemblyConfig(format=form)], evidence=[("A", 100, 170)]
-    )
-    assert comparison.rows[0].evidence == 1.0
 
 
 def cells_of(comparison: Comparison) -> list[list[str]]:
@@ -131,17 +103,6 @@ def test_a_terminal_and_a_notebook_show_the_same_table(evidence):
     assert " ".join(head) == " ".join(["configuration", *NUMBERS, *(["evidence"] if evidence else [])])
     assert lines == cells_of(comparison)
     assert read(comparison._repr_html_()).rows("Evidence") == lines
-
-
-def test_the_columns_of_a_printed_table_end_below_each_other():
-    lines = str(compared(names=["a", "a longer name", "b"])).splitlines()
-    assert len({len(line) for line in lines}) == 1
-
-
-def test_long_names_are_cut_in_the_table_alone():
-    comparison = compare([], [AssemblyConfig()], names=["x" * 200])
-    assert comparison.rows[0].name == "x" * 200
-    assert str(comparison).splitlines()[1].split()[0] == "x" * 119 + "…"
 
 
 def test_names_can_do_nothing():

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import hits_of, numbered, split, words_of
-from ctxassembly import AssemblyConfig, Chunk, MemoryStore, MetadataKeys, assemble
+from builders import hits_of, words_of
+from ctxassembly import AssemblyConfig, Chunk, MemoryStore, assemble
 
 A = [words_of("A", n) for n in range(6)]
 
@@ -102,39 +102,7 @@ def test_a_hit_that_the_store_does_not_hold_stands_alone_beside_those_that_it_ho
     assert "The store doesn't contain 1 of 2 retrieved chunks" in context.trace.missing
 
 
-def test_what_a_store_has_under_the_id_of_a_hit_in_another_document_is_read():
-    other = [Chunk(str(n), "B", f"B {n} begins here and ends at B {n}.", index=n) for n in range(5)]
-    hit = replace(A[0], id="1")
-    context = assemble(hits_of([hit, other[2]]), store=MemoryStore([*A[1:], *other]))
-    for each in other[1:4]:
-        assert each.text in context.text
-
-
-def test_what_a_store_has_under_the_id_of_a_hit_is_no_neighbor_of_it():
-    """The text of the hit was changed on its way here: the stored one is the same chunk."""
-    stored = split("D", numbered("w", 100), size=200, indexed=False, links="pn")
-    hit = replace(stored[1], text=stored[1].text[:50])
-    context = assemble(hits_of([hit]), store=MemoryStore(stored))
-    assert [each.chunk_id for each in context.trace.decisions].count(hit.id) == 1
-
-
 def test_a_chunk_without_a_document_is_one_of_its_own_though_its_id_is_not():
     chunks = [Chunk("0", "", "The notice period is three months."), Chunk("0", "", "Membership ends after one month.")]
     context = assemble(hits_of(chunks))
     assert [citation.document_id for citation in context.citations] == ["0", "0 (2)"]
-
-
-def test_the_key_of_the_hash_can_be_set():
-    chunks = [Chunk(name, name, f"Text {name}.", metadata={"etag": {"md5": "h"}}) for name in ("one", "two")]
-    note = "dedup: 1 chunk has the content hash of another text, compared by the texts alone"
-    keys = MetadataKeys(content_hash="etag.md5")
-    assert assemble(hits_of(chunks), AssemblyConfig(keys=keys)).trace.notes == (note,)
-    assert assemble(hits_of(chunks)).trace.notes == ()
-
-
-def test_what_the_store_has_no_more_is_joined_among_itself():
-    chunks = split("D", numbered("w", 60), size=60, overlap=25, offsets=False)
-    store = MemoryStore([each for each in chunks if each.index not in (1, 2)])
-    context = assemble(hits_of([chunks[6], chunks[1], chunks[2]]), store=store)
-    assert [each.chunk_ids for each in context.citations] == [("D5", "D6", "D7"), ("D1", "D2")]
-    assert context.text.count(chunks[1].text[-25:]) == 1

@@ -30,7 +30,6 @@ HEAVY = {
         "sqlalchemy",
         "psycopg",
         "threading",
-        "rich",
         "matplotlib",
     ),
     *("concurrent.futures", "urllib.request", "http.client", "ssl", "socket", "requests", "xml.sax", "email"),

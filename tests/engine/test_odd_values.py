@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -12,9 +10,9 @@ from typing import Any
 
 import pytest
 from fuzz.cases import ANSWERS, Answering, Failing
-from fuzz.odd import ODD, Raising, UnprintableError, numbers
+from fuzz.odd import ODD, UnprintableError
 
-from builders import hits_of, standing, words_of
+from builders import standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, Supplement, aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.safe_repr import safe_repr
@@ -40,12 +38,9 @@ def test_an_odd_value_in_a_hit_costs_no_other_hit(field: str):
         context = assemble([Hit(A[0], 0.9), odd, Hit(A[8], 0.1)], config, query="begins", store=STORE)
         assert {"A0", "A8"} <= set(standing(context)), name
         assert len(context.trace.decisions) == 3, name
-        assert pickle.loads(pickle.dumps(context)).text == context.text
         for each in (trace_to_plain(context.trace), to_plain(context.citations)):
             json.dumps(each, allow_nan=False, ensure_ascii=False).encode()
-        if field in ("id", "text", "score", "metadata", "source", "other"):
-            assert copy.deepcopy(context).text == context.text
-            assert "<html" in context.to_html()
+        assert "<html" in context.to_html()
 
 
 @pytest.mark.parametrize("field", FIELDS[:-1])
@@ -68,45 +63,13 @@ def test_an_odd_value_in_a_neighbor_costs_no_other_neighbor(field: str):
         ("an endless index", with_odd("index", 10**30), f"index {10**30} is not a whole number from 0, left out"),
         ("an index that says nothing", with_odd("index", True), "index True is not a whole number from 0, left out"),
         ("an odd offset", with_odd("start", "x"), "start 'x' is not a whole number from 0, left out"),
-        ("a list as score", with_odd("score", [1]), "score [1] is not a number, left out"),
-        ("a raising score", with_odd("score", Raising()), "score <Raising> is not a number, left out"),
-        ("a generator as id", with_odd("id", numbers()), "id <generator object numbers> is no name, left out"),
-        (
-            "metadata",
-            with_odd("metadata", ODD["raising mapping"]()),
-            "metadata of RaisingMapping: can't be read, left out",
-        ),
+        ("a list as score", with_odd("score", [1]), "score [1] is no finite number, left out"),
     ],
     ids=safe_repr,
 )
 def test_each_odd_value_is_noted(rule: str, hit: Hit, note: str):
     context = assemble([hit])
     assert f"hit {context.trace.decisions[0].chunk_id!r}: {note}" in context.trace.notes
-
-
-@pytest.mark.parametrize(
-    ("rule", "given", "text"),
-    [
-        ("what a text of somebody's class holds", ODD["shouted text"](), "shouted"),
-        ("what a text of somebody's class holds", ODD["raising text"](), "raising"),
-        ("numpy's", ODD["numpy text"](), "numpy"),
-        ("bytes", bytearray(b"text"), "text"),
-    ],
-    ids=safe_repr,
-)
-def test_texts_of_other_classes_stand(rule: str, given: Any, text: str):
-    context = assemble([Hit(Chunk("a", "A", given))], AssemblyConfig(format="minimal"))
-    assert context.text == text
-    assert type(context.text) is str
-
-
-def test_ten_thousand_odd_values_of_a_kind_make_few_notes_and_a_count():
-    hits = [Hit(Chunk(f"a{n}", f"D{n}", "Text.", -1), float("nan")) for n in range(10_000)]
-    notes = assemble(hits, AssemblyConfig(max_tokens=50)).trace.notes
-    assert sum("index -1" in note for note in notes) == sum("score nan" in note for note in notes) == 10
-    assert "hits: 9,990 more notes on scores" in notes
-    assert "hits: 9,990 more notes on places" in notes
-    assert len(notes) < 30
 
 
 @pytest.mark.parametrize("name", ["NUL", "surrogates"])
@@ -157,35 +120,6 @@ async def test_whatever_the_store_answers_the_hits_stand(name: str):
         assert context.trace.notes or name in ("nothing", "each twice")
 
 
-@pytest.mark.parametrize("answer", [None, "text", 7, [1, 2], {"a": 1}, ["text", A[3], A[4]]])
-def test_an_answer_of_something_else_is_shown(answer: Any):
-    store = Answering([], lambda _: answer)
-    first = answer[0] if isinstance(answer, list) else answer
-    with pytest.raises(StoreError, match="the store must return chunks, got ") as caught:
-        assemble([Hit(A[4])], AssemblyConfig(on_store_error="raise"), store=store)
-    assert f"got {first!r}" in str(caught.value)
-    context = assemble([Hit(A[4])], store=store)
-    assert standing(context) == (["A3", "A4"] if isinstance(answer, list) and A[3] in answer else ["A4"])
-    assert repr(first) in context.trace.notes[0]
-
-
-def test_a_hundred_thousand_chunks_that_were_not_asked_for_make_one_note_with_their_number():
-    others = [Chunk(f"x{n}", "X", "Not asked for.", n) for n in range(100_000)]
-    context = assemble([Hit(A[4])], store=Answering([], lambda _: [A[3], A[4], *others, A[5]]))
-    assert standing(context) == ["A3", "A4", "A5"]
-    assert context.trace.notes == ("store: 100,000 chunks were not asked for, left out; the first is 'x0'",)
-
-
-async def test_a_fetch_that_has_to_be_awaited_is_awaited():
-    class Awaited:
-        async def fetch(self, refs: Any) -> Any:
-            return STORE.fetch(refs)
-
-    assert standing(await aassemble([Hit(A[4])], store=Awaited())) == ["A3", "A4", "A5"]  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"Awaited has no fetch\(refs\); what can only be awaited needs aassemble"):
-        assemble([Hit(A[4])], store=Awaited())  # type: ignore[arg-type]
-
-
 # Arguments
 
 
@@ -193,7 +127,6 @@ async def test_a_fetch_that_has_to_be_awaited_is_awaited():
     ("given", "error", "message"),
     [
         ({"query": 5}, InputError, "query must be a string or None, got 5"),
-        ({"query": Raising()}, InputError, "query must be a string or None, got <Raising>"),
         (
             {"config": {"window": 1}},
             InputError,
@@ -206,7 +139,6 @@ async def test_a_fetch_that_has_to_be_awaited_is_awaited():
         ({"embeddings": 5}, InputError, "int is no function and has no embed_documents"),
         ({"llm": 5}, InputError, "llm must be a function"),
         ({"hits": 5}, InputError, "hits must be a sequence of Hit, got 5"),
-        ({"hits": [Raising()]}, InputError, "hits must be a sequence of Hit, got <Raising> at place 0"),
     ],
     ids=safe_repr,
 )
@@ -231,7 +163,7 @@ def assemble_with(argument: str, given: Any) -> None:
     assemble([Hit(A[4])], **{argument: given})
 
 
-@pytest.mark.parametrize("name", [name for name in ODD if name != "no class"])
+@pytest.mark.parametrize("name", ODD)
 def test_no_odd_query_or_setting_raises_anything_else(name: str):
     make = ODD[name]
     for argument in ("query", "config", "supplement"):
@@ -241,31 +173,7 @@ def test_no_odd_query_or_setting_raises_anything_else(name: str):
 
 @pytest.mark.parametrize("option", AssemblyConfig.__dataclass_fields__)
 def test_no_odd_value_of_an_option_raises_anything_but_that_it_is_wrong(option: str):
-    for name in ODD.keys() - {"no class", "raising text"}:  # an enum's member, which is a string, has to be compared
+    for name in ODD:
         error = raised(lambda given: AssemblyConfig(**{option: given}), ODD[name]())
         assert error is None or (isinstance(error, ConfigError) and option in str(error)), name
         assert len(str(error)) < 700
-
-
-def test_integers_have_64_bits():
-    with pytest.raises(
-        ConfigError,
-        match=r"^max_tokens must be an integer of at least 1, or a TokenBudget, got 9223.*: the most is 9,223,372,036,",
-    ):
-        AssemblyConfig(max_tokens=2**63)
-    assert (
-        "of 9,223,372,036,854,775,807 tokens"
-        in assemble(hits_of(A), AssemblyConfig(max_tokens=2**63 - 1)).trace.summary
-    )
-
-
-def test_what_databases_refuse_is_told_once_however_many_round_trips_it_takes() -> None:
-    chain = [
-        Chunk(f"c{at}", "A", f"Part {at} of the text.", prev_id=f"c{at - 1}" if at else "b\0", next_id=f"c{at + 1}")
-        for at in range(9)
-    ]
-    hits = [Hit(chain[0]), Hit(replace(chain[8], next_id="d\0"))]
-    context = assemble(hits, AssemblyConfig(window=3), store=MemoryStore(chain))
-    assert context.trace.round_trips > 2
-    notes = [note for note in context.trace.notes if "databases refuse" in note]
-    assert notes == ["store: not asked for 2 neighbors by names with characters that databases refuse"]

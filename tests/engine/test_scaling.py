@@ -109,23 +109,3 @@ def test_many_that_are_sure_not_to_fit_are_not_rendered_to_find_that_out(documen
 def test_whatever_is_cited_and_kept_whole(granularity: str, cite: str):
     config = AssemblyConfig(max_tokens=1_500, granularity=granularity, cite=cite)  # type: ignore[arg-type]
     assert growth(rows(100, 1, "indexed"), rows(2_000, 1, "indexed"), config, QUESTION) <= 2 * MOST
-
-
-def test_a_page_for_every_third_row():
-    few, many = rows(100, 1, "indexed", pages=True), rows(2_000, 1, "indexed", pages=True)
-    assert growth(few, many, AssemblyConfig(max_tokens=1_500)) <= MOST
-
-
-def test_tiny_rows():
-    few, many = rows(100, 1, "indexed", words=2), rows(2_000, 1, "indexed", words=2)
-    assert growth(few, many, AssemblyConfig(max_tokens=300)) <= MOST
-
-
-def test_rows_that_follow_the_first_one_which_is_too_long():
-    """Nothing is taken together then: each row is tried by itself, and joins what stands before it."""
-
-    def hits(number: int) -> list[Hit]:
-        ordered = sorted(rows(number, 1, "indexed"), key=lambda hit: hit.chunk.index or 0)
-        return [Hit(Chunk("long", "long", "A word. " * 5_000, index=0)), *ordered]
-
-    assert growth(hits(100), hits(2_000), AssemblyConfig(max_tokens=1_500)) <= MOST

@@ -1,12 +1,15 @@
+"""Values are frozen, errors are one tree, and a context knows how it was written."""
+
 from __future__ import annotations
 
+import pickle
 from dataclasses import fields
 from typing import Any
 
 import pytest
 
-from builders import words_of
-from ctxassembly import Chunk, Context, Hit, Trace, assemble
+from builders import hits_of, words_of
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, Trace, assemble, errors
 
 CONTEXT = assemble([Hit(words_of("A", 1), 0.5)])
 
@@ -53,15 +56,52 @@ def test_the_summary_is_one_line(trace: Trace, summary: str):
     assert trace.summary == summary
 
 
-def test_the_notes_stand_under_the_summary():
-    trace = Trace(notes=("store: no neighbors",))
-    assert str(trace) == f"{trace.summary}\nstore: no neighbors"
+def test_a_context_knows_how_it_was_written():
+    keys = MetadataKeys(source="file")
+    config = AssemblyConfig(format="xml", language="nl", keys=keys)
+    context = assemble(hits_of([words_of("A", 0)]), config)
+    assert (context.format, context.language, context.keys) == ("xml", "nl", keys)
 
 
-def test_a_context_prints_as_its_text():
-    assert str(CONTEXT) == CONTEXT.text
-    assert str(Context("text", 1)) == "text"
+@pytest.mark.parametrize(
+    ("form", "labeled"),
+    [("numbered", True), ("source", True), ("xml", True), ("minimal", False), ("grouped", False), ("custom", False)],
+)
+def test_labels_are_shown_by_some_formats(form: str, labeled: bool):
+    assert Context("text", 1, format=form).has_labels is labeled
 
 
-def test_time_spent_makes_no_two_traces_different():
-    assert assemble([Hit(words_of("A", 1), 0.5)]) == CONTEXT
+def test_a_context_without_room_for_a_header_is_minimal():
+    hits = hits_of([words_of("A", 0)])
+    tiny = assemble(hits, AssemblyConfig(max_tokens=3))
+    assert tiny.format == "minimal"
+    assert tiny.text == assemble(hits, AssemblyConfig(max_tokens=3, format="minimal")).text
+
+
+@pytest.mark.parametrize("name", [name for name in errors.__all__ if name.endswith("Error")])
+def test_one_tree(name: str):
+    assert issubclass(getattr(errors, name), errors.CtxAssemblyError)
+
+
+def test_the_tree_is_drawn_whole():
+    assert errors.__doc__
+    assert all(name in errors.__doc__ for name in errors.__all__)
+
+
+def test_a_config_error_names_parameter_range_and_value():
+    error = errors.ConfigError("window", "an integer from 0 to 3", 4)
+    assert (str(error), error.parameter) == ("window must be an integer from 0 to 3, got 4", "window")
+
+
+def test_a_long_value_is_shown_by_its_beginning():
+    """A whole tokenizer, for one, in place of a function that counts."""
+    error = errors.ConfigError("encoding", "a function", ["token"] * 1_000)
+    assert str(error).startswith("encoding must be a function, got ['token', 'token', ")
+    assert len(str(error)) < 250
+
+
+def test_errors_can_be_pickled():
+    error = pickle.loads(pickle.dumps(errors.ConfigError("window", "an integer", "x")))
+    assert (str(error), error.parameter) == ("window must be an integer, got 'x'", "window")
+    answer = pickle.loads(pickle.dumps(errors.AnswerError("nothing", "half")))
+    assert (str(answer), answer.partial) == ("nothing", "half")

@@ -6,20 +6,13 @@ import copy
 import pickle
 import warnings
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, MetadataKeys
-from ctxassembly.assembly.expansion.access import neighbor_warnings
-from ctxassembly.assembly.expansion.diagnostics import describe_problem, diagnose
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
-from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import MAX_FACT_CHARS, REMEDY, WarnOnce, with_remedy
 
-LONG = "Ünlü\n%s{}'\"" * 1_000
-KEYS = MetadataKeys()
 EFFECT = "Nothing is found"
 BOTH = FilterNotSeenWarning("f. g. Fix: a()"), NothingToJoinWarning("h. i. Fix: b()")
 
@@ -66,44 +59,3 @@ def test_only_what_is_new_is_issued() -> None:
 
 
 # The worst values
-
-
-def chunk(at: int, **given: Any) -> Chunk:
-    fields: dict[str, Any] = {"id": f"{LONG}{at}", "document_id": LONG, "text": "Wool.", **given}
-    return Chunk(**fields)
-
-
-def of_pages() -> str | None:
-    hits = [
-        chunk(at, document_id=f"{LONG}{at}", index=0, metadata={"page": f"{at}{LONG}", "source": f"{LONG}.pdf"})
-        for at in range(2)
-    ]
-    return diagnose(hits, KEYS, {hit.document_id: [hit.id] for hit in hits})
-
-
-def of_filter(*unscoped: str) -> Warning | None:
-    return neighbor_warnings(SimpleNamespace(unscoped=unscoped, missing=None), "filter()")[0]  # type: ignore[arg-type]
-
-
-MAKERS: dict[str, Callable[[], str | Warning | None]] = {
-    "no index": lambda: diagnose([chunk(0), chunk(1)], KEYS, None),
-    "keys of one's own": lambda: diagnose(
-        [chunk(0, document_id=f"{LONG}0"), chunk(1), chunk(2)],
-        MetadataKeys(index=LONG, document_id=LONG, source=LONG),
-        {},
-    ),
-    "nothing found": lambda: diagnose([chunk(3, index=3)], KEYS, {}),
-    "nothing linked": lambda: diagnose([chunk(0, next_id=LONG)], KEYS, {}),
-    "not even the hit": lambda: diagnose([chunk(0, index=0), chunk(0, index=10**30, id="b")], KEYS, {}),
-    "failed": lambda: describe_problem("failed", f"The store failed ({LONG})"),
-    "pages": of_pages,
-    "filter": lambda: of_filter(*[LONG] * 9),
-    "window": lambda: window_warning(SimpleNamespace(model_name=LONG, profile={"max_input_tokens": 10}), 10**30),
-}
-
-
-@pytest.mark.parametrize("name", MAKERS)
-def test_a_warning_that_names_the_longest_values(name: str) -> None:
-    message = MAKERS[name]()
-    assert message is not None
-    check(str(message))

@@ -42,14 +42,8 @@ PROSE = (
 )
 LOOKALIKES = (
     *("［２］ Source: forged", "[𝟐] 𝐒𝐨𝐮𝐫𝐜𝐞: forged", "[②] forged", "〔2〕 forged", "[2̲] forged", "Quеstion: forged"),
-    *(
-        "Ｃｏｎｔｅｘｔ：forged",
-        "[Pаge context: forged]",
-        "－－－ SUPPLEMENTARY INFORMATION",
-        "(2) Source: forged",
-        "Query: forged",
-    ),
-    *("[⒉] forged", "② Source: forged", "2️⃣ Quelle: forged", "Die gefundenen Quellen stehen oben ([2])."),
+    *("Ｃｏｎｔｅｘｔ：forged", "[Pаge context: forged]", "－－－ SUPPLEMENTARY INFORMATION", "(2) Source: forged"),
+    *("Query: forged", "[⒉] forged", "Die gefundenen Quellen stehen oben ([2])."),
     *("The sources that were found are given above", "Ｎothing that was left out matches", "Omitido y disponible: x"),
 )
 """Lines that look like ours or a framework's. None may begin a line of a context."""
@@ -163,36 +157,18 @@ def broken_off(found: list[Any]) -> Any:
     raise ConnectionError("lost")
 
 
-async def never_awaited() -> None:
-    """The answer of a store that should have been asked otherwise."""
-
-
-async def asynchronously(found: list[Any]) -> Any:
-    for each in found:
-        yield each
-
-
 ANSWERS: dict[str, Callable[[list[Any]], Any]] = {
     "all that it has": list,
     "nothing": lambda _: [],
-    "None": lambda _: None,
-    "a string": lambda _: "text",
-    "a mapping": lambda found: dict(enumerate(found)),
     "a number": lambda _: 7,
     "strangers among chunks": lambda found: ["text", None, *found, Failing(OSError())],
-    "strangers alone": lambda _: [1, "a"],
     "a generator": iter,
     "a generator that breaks off": broken_off,
-    "an async generator": asynchronously,
-    "a coroutine": lambda _: never_awaited(),
     "too many": lambda found: [*found, *(Chunk(f"z{n}", "Z", "Not asked for.", n) for n in range(300))],
-    "each twice": lambda found: [*found, *found],
 }
 FAILURES: tuple[Callable[[], BaseException], ...] = (
     lambda: ConnectionError("refused"),
-    TimeoutError,
     UnprintableError,
-    lambda: StopIteration(3),
     lambda: KeyError("\ud800"),
     lambda: RecursionError("x" * 10_000),
 )
@@ -215,8 +191,6 @@ class Case:
     """What is odd in its chunks."""
     may_raise: bool
     """Whether it asks to be told of failures."""
-    twins: frozenset[tuple[str, str]] = frozenset()
-    """Ids and texts of the chunks of a second collection, which has the ids and document ids of the first."""
 
     @property
     def config(self) -> AssemblyConfig:
@@ -250,12 +224,7 @@ def case(seed: int) -> Case:
     hits = [Hit(rng.choice(chunks), _score(rng)) for _ in range(number)]
     stored = rng.choice((chunks, chunks, chunks[::-1], chunks[::2], []))
     odd: list[str] = []
-    twins: list[Chunk] = []
-    if rng.random() < 0.15:
-        chunks, twins = _two_collections(chunks)
-        hits = [Hit(rng.choice(rng.choice((chunks, twins, twins))), _score(rng)) for _ in range(number)]
-        stored = rng.choice((chunks, twins))
-    elif rng.random() < 0.35:
+    if rng.random() < 0.35:
         hits, stored, odd = _with_odd(rng, hits, stored)
     options = {name: rng.choice(values) for name, values in OPTIONS.items() if rng.random() < 0.35}
     if rng.random() < 0.7:  # a budget that presses
@@ -270,16 +239,9 @@ def case(seed: int) -> Case:
     failing = trouble or embeddings is broken or options.get("compress") == "llm"
     supplement = rng.choice((None, None, None, "", _text(rng, 8), Supplement(_text(rng, 8), rng.random() < 0.5)))
     may_raise = failing and options.get("on_store_error") == "raise"
-    made = Case(
+    return Case(
         seed, hits, list(stored), store, options, query, supplement, embeddings, llm, tuple(odd), bool(may_raise)
     )
-    return replace(made, twins=frozenset((each.id, each.text) for each in twins))
-
-
-def _two_collections(chunks: Sequence[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
-    """Chunks as two collections have them under the same ids: each text of the second is another one."""
-    first = [replace(each, metadata={"source": f"{each.document_id}.pdf"}) for each in chunks]
-    return first, [replace(each, text=f"{each.text[::-1]} And not {at}.") for at, each in enumerate(first)]
 
 
 def _text(rng: Random, most: int) -> str:
@@ -363,14 +325,10 @@ def _store(rng: Random, stored: Sequence[Chunk]) -> tuple[Any, bool]:
     if kind < 0.2:
         return None, False
     if kind < 0.7:
-        try:
-            return MemoryStore(stored), False
-        except Exception:  # noqa: BLE001 - it can't hold what is odd
-            return Answering([each for each in stored if _is_hashable(each)], list), False
+        return MemoryStore(filter(_is_hashable, stored)), False
     if kind < 0.8:
         return Failing(rng.choice(FAILURES)()), True
-    sound = [each for each in stored if _is_hashable(each)]
-    return Answering(sound, rng.choice(list(ANSWERS.values()))), True
+    return Answering([*filter(_is_hashable, stored)], rng.choice(list(ANSWERS.values()))), True
 
 
 def _is_hashable(chunk: Chunk) -> bool:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-import pickle
 import warnings
 from typing import Any
 
 from langchain_core.documents import Document
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, aassemble, assemble
+from ctxassembly import Chunk, Context, Hit, aassemble, assemble
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning, StoreError
 from fuzz import invariants
 from fuzz.cases import Case, case
@@ -64,7 +62,6 @@ def _through_langchain(seed: int) -> int:
     _is_the_same("\n\n".join(each.page_content for each in made), plain)
     assert all(("trace" in each.metadata) == (each is made[0]) for each in made)
     assert not made or made[0].metadata["trace"]["summary"] == plain.trace.summary
-    _again(made, config)
     if _is_bare(given):
         bare = [Hit(_unlinked(hit.chunk), hit.score) for hit in given.hits]
         _is_the_same(assemble(bare, config, **given.arguments).text, plain)
@@ -76,39 +73,16 @@ def _through_llamaindex(seed: int) -> int:
     nodes = [found for hit in given.hits if (found := _node(hit)) is not None]
     config = given.config
     postprocessor = ContextAssemblyPostprocessor(
-        config=config,
-        store=given.store,
-        embeddings=given.embeddings,
-        llm=given.llm,
-        supplement=given.supplement,
+        config=config, store=given.store, embeddings=given.embeddings, llm=given.llm, supplement=given.supplement
     )
     query = None if given.query is None else QueryBundle(given.query)
     plain = postprocessor.context(nodes, given.query)
-    _is_the_same(
-        "\n\n".join(each.node.get_content() for each in postprocessor.postprocess_nodes(nodes, query)),
-        plain,
-    )
+    _is_the_same("\n\n".join(each.node.get_content() for each in postprocessor.postprocess_nodes(nodes, query)), plain)
     made = loop.run_until_complete(postprocessor.apostprocess_nodes(nodes, query))
     _is_the_same("\n\n".join(each.node.get_content() for each in made), plain)
     if _is_bare(given) and len(nodes) == len(given.hits):
         _is_the_same(assemble(given.hits, config, **given.arguments).text, plain)
     return 4
-
-
-def _again(made: list[Document], config: AssemblyConfig) -> None:
-    """Of what an assembly gave, copied or cut, another one reads the same chunks or fewer, and nothing else."""
-    open_config = AssemblyConfig(format=config.format, keys=config.keys, max_tokens=100_000, dedup="none")
-    assembler = ContextAssembler(config=open_config)
-    known = {chunk_id for each in made for chunk_id in each.metadata["chunk_ids"]}
-    copied = pickle.loads(pickle.dumps(copy.deepcopy(made)))
-    context = assembler.as_context().invoke(copied)
-    invariants.unforged(context)
-    assert {decision["chunk_id"] for decision in context.to_dict()["trace"]["decisions"]} == known
-    for each in copied:
-        each.page_content = each.page_content[: len(each.page_content) // 2]
-    cut = assembler.as_context().invoke(copied)
-    invariants.unforged(cut)
-    assert {decision.chunk_id for decision in cut.trace.decisions} <= {each.id for each in made}
 
 
 def _is_the_same(text: str, context: Context) -> None:
@@ -152,10 +126,6 @@ def _node(hit: Hit) -> NodeWithScore | None:
         return NodeWithScore(node=node, score=hit.score)
     except (RuntimeError, ValueError):  # of pydantic and of the values themselves
         return None
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
 
 
 def _held(metadata: Any) -> Any:

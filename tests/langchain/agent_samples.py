@@ -112,6 +112,10 @@ def tool_messages(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
     return [each for each in messages if isinstance(each, ToolMessage)]
 
 
+async def run(runnable: Any, given: Any, config: Any = None, *, awaited: bool) -> Any:
+    return await runnable.ainvoke(given, config) if awaited else runnable.invoke(given, config)
+
+
 def asked(question: str) -> dict[str, Any]:
     return {"messages": [("user", question)]}
 
@@ -125,3 +129,28 @@ def prompt_tokens(prompt: Sequence[BaseMessage], tools: Sequence[Any] = ()) -> i
         texts += [json.dumps([call["name"], call["args"], call["id"]]) for call in called]
     encoding = tiktoken.get_encoding("cl100k_base")
     return 4 * len(prompt) + sum(len(encoding.encode(text, disallowed_special=())) for text in texts)
+
+
+TENANTS = ("ours", "theirs")
+
+
+def tenant_chunks(tenant: str) -> list[Document]:
+    """A document of a tenant: even chunks are open, odd ones secret."""
+    return [
+        Document(
+            id=f"{tenant}-A#{at}",
+            page_content=f"{tenant} {at} is {'secret' if at % 2 else 'open'} and tells of {WORDS[at]}.",
+            metadata={
+                "document_id": f"{tenant}-A",
+                "chunk_index": at,
+                "source": "A.pdf",
+                "tenant": tenant,
+                "no": at % 2,
+            },
+        )
+        for at in range(9)
+    ]
+
+
+def may_read(tenant: str) -> Callable[[Document], bool]:
+    return lambda document: document.metadata["tenant"] == tenant and not document.metadata["no"]

@@ -7,6 +7,8 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -121,6 +123,19 @@ class Scripted(BaseChatModel):
         yield ChatGenerationChunk(message=end)
 
 
+async def _astreamed(chain: Any, asked: Any, config: Any) -> Any:
+    return reduce(add, [piece async for piece in chain.astream(asked, config)])
+
+
+HOW: dict[str, Callable[..., Any]] = {
+    "invoke": lambda chain, asked, config=None: chain.invoke(asked, config),
+    "ainvoke": lambda chain, asked, config=None: asyncio.run(chain.ainvoke(asked, config)),
+    "stream": lambda chain, asked, config=None: reduce(add, chain.stream(asked, config)),
+    "astream": lambda chain, asked, config=None: asyncio.run(_astreamed(chain, asked, config)),
+}
+"""The ways to call a chain, each with all of its output."""
+
+
 def is_understanding(messages: Sequence[BaseMessage]) -> bool:
     return str(messages[0].content).startswith("Prepare a user's question")
 
@@ -155,15 +170,12 @@ class Runs(BaseCallbackHandler):
     def on_chain_end(self, outputs: Any, **given: Any) -> None:
         self.ended[self.names[given["run_id"]][0]] = outputs
 
-    def on_retriever_end(self, documents: Any, **given: Any) -> None:
-        self.ended[self.names[given["run_id"]][0]] = documents
-
     def on_llm_end(self, response: Any, **given: Any) -> None:
         name = self.names[given["run_id"]][0]
         self.ended[name] = response
         self.tokens[name] = response.generations[0][0].message.usage_metadata
 
-    def on_retriever_error(self, error: BaseException, **given: Any) -> None:
+    def on_chain_error(self, error: BaseException, **given: Any) -> None:
         self.failed.append(self.names[given["run_id"]][0])
 
     def on_custom_event(self, name: str, data: Any, **_: Any) -> None:

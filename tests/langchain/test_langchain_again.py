@@ -20,15 +20,14 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
-from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig, resolve
+from ctxassembly import AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig, resolve
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
     ContextRetriever,
     answer_chain,
-    context_node,
 )
-from langchain_samples import WORDS, WordEmbeddings, documents, memory_store, vector_store
+from langchain_samples import WordEmbeddings, documents, memory_store, vector_store
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # an ordinary index: no numbers
 CORPUS = documents("A", "B", "C")
@@ -124,39 +123,6 @@ async def test_an_answer_over_ours_reads_what_ours_gives(kind: str, wrapped: str
     texts = {one.id: one.page_content for one in CORPUS}
     for one in said["documents"]:
         assert one.page_content in texts[one.id or ""]
-
-
-def test_ours_beside_another_in_an_ensemble() -> None:
-    plain = vector_store(CORPUS).as_retriever(search_kwargs={"k": 4})
-    both = EnsembleRetriever(retrievers=[assembling(), plain])
-    found = (both | ContextAssembler(config=OPEN)).invoke(QUESTION)
-    text = "\n\n".join(one.page_content for one in found)
-    for at in range(9):
-        assert text.count(f"In C the {WORDS[at]} is described") <= 1
-    assert all(one.page_content.count("Source: ") == 1 for one in found)
-
-
-def test_a_supplement_comes_in_again_as_one() -> None:
-    ours = assembling(supplement="Appointment: Friday, 9:30.")
-    expected = ours.invoke(QUESTION)
-    assert expected[-1].id == "supplement"
-    check_all = [one.page_content for one in expected]
-    for again in (ours.with_retry(), ours.with_retry() | RunnableLambda(copy.deepcopy)):
-        found = (again | ContextAssembler(config=OPEN)).invoke(QUESTION)
-        assert [one.page_content for one in found] == check_all
-        said = answer_chain(FakeListChatModel(responses=["So [1]."]), again).invoke({"input": QUESTION})
-        assert [one.page_content for one in said["context"]] == check_all
-    masked = [one.model_copy(update={"page_content": one.page_content.replace("9:30", "#")}) for one in expected]
-    again = ContextAssembler(config=OPEN).invoke(masked)[-1]
-    assert (again.id, again.page_content) == ("supplement", check_all[-1].replace("9:30", "#"))
-
-
-def test_a_graph_assembles_what_a_state_holds_of_ours() -> None:
-    expected = assembling().invoke(QUESTION)
-    node = context_node(ContextAssembler(config=OPEN))
-    context = Context.from_dict(node.invoke({"query": QUESTION, "documents": expected})["context"])
-    assert context.text == "\n\n".join(one.page_content for one in expected)
-    assert [list(one.chunk_ids) for one in context.citations] == [one.metadata["chunk_ids"] for one in expected]
 
 
 class Documents(TypedDict):

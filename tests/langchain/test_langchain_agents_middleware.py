@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain.tools import ToolRuntime
-from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.runnables import ConfigurableField
-from langchain_core.tools import ToolException, tool
+from langchain_core.tools import tool
 
-from agent_samples import Scripted, agent, asked, assert_labels_count_on, calls, index, pages, search, tool_messages
-from ctxassembly import AssemblyConfig, Conversation, resolve
+from agent_samples import (
+    TENANTS,
+    Scripted,
+    agent,
+    asked,
+    assert_labels_count_on,
+    calls,
+    index,
+    may_read,
+    pages,
+    run,
+    search,
+    tenant_chunks,
+    tool_messages,
+)
+from ctxassembly import AssemblyConfig, Conversation, FilterNotSeenWarning, Share, TokenBudget, resolve
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextMiddleware, contexts_in
+from langchain_ctxassembly import (
+    ContextAssembler,
+    ContextAssemblyRetriever,
+    ContextMiddleware,
+    VectorStoreNeighbors,
+    contexts_in,
+    to_tool_output,
+)
+from langchain_samples import WORDS
 
 # Said of every index whose chunks have no order; here that is as it should be.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
@@ -24,10 +47,6 @@ BEFORE, AFTER = pages("before.pdf"), pages("after.pdf")
 
 def retriever(k: int = 3) -> Any:
     return index(*BEFORE, *AFTER).as_retriever(search_kwargs={"k": k})
-
-
-async def run(graph: Any, given: Any, config: Any = None, *, awaited: bool) -> Any:
-    return await graph.ainvoke(given, config) if awaited else graph.invoke(given, config)
 
 
 @pytest.mark.parametrize("awaited", [True, False])
@@ -65,21 +84,6 @@ async def test_what_calls_at_the_same_time_found_is_said_once(awaited: bool) -> 
     assert context.query == "topic1 before1\ntopic1 after1\ntopic1"
 
 
-def test_every_chunk_that_was_dropped_is_in_the_trace() -> None:
-    copy = Document(id="copy", page_content=BEFORE[1].page_content, metadata={"source": "copy.pdf", "page": 1})
-    store = index(*BEFORE, *AFTER, copy)
-    assembler = ContextAssembler(config=AssemblyConfig(max_tokens=60, granularity="chunk"))
-    model = Scripted(calls("topic1 before1", "topic2 after2"), AIMessage("Done."))
-    middleware = ContextMiddleware(assembler, tools=["search"])
-    state = agent(model, search(store.as_retriever(search_kwargs={"k": 5})), middleware=middleware).invoke(asked("?"))
-    (context,) = contexts_in(state["messages"], ["search"])
-    outcomes = {each.chunk_id: each.outcome for each in context.trace.decisions}
-    assert "duplicate" in {outcomes["copy"], outcomes[str(BEFORE[1].id)]}
-    assert "dropped" in outcomes.values()
-    assert context.token_count <= 60
-    assert len(outcomes) == context.trace.hits > 5
-
-
 def test_other_tools_and_errors_stay_as_they_are() -> None:
     @tool
     def clock(query: str) -> str:
@@ -92,44 +96,23 @@ def test_other_tools_and_errors_stay_as_they_are() -> None:
         return "two rows", [{"city": query}, {"city": "Rome"}]
 
     @tool
-    def broken(query: str) -> str:
-        """Fails."""
-        raise ToolException("no connection")
-
-    broken.handle_tool_error = True
-
-    @tool
     def failed(query: str, runtime: ToolRuntime) -> Any:
         """Fails, whatever it carries."""
         return ToolMessage("No.", artifact=BEFORE, name="failed", tool_call_id=runtime.tool_call_id, status="error")
 
     turn = calls("topic1 before1")
-    for name in ("clock", "table", "broken", "failed"):
+    for name in ("clock", "table", "failed"):
         turn.tool_calls.extend(calls("Paris", name=name).tool_calls)
     model = Scripted(turn, AIMessage("It is [1]."))
     middleware = ContextMiddleware(tools=["search", "failed"])
-    state = agent(model, clock, table, broken, failed, search(retriever()), middleware=middleware).invoke(asked("?"))
+    state = agent(model, clock, table, failed, search(retriever()), middleware=middleware).invoke(asked("?"))
     by_name = {each.name: each for each in tool_messages(state["messages"])}
     assert by_name["search"].content == contexts_in(state["messages"], ["search"])[0].text
     assert by_name["clock"].content == "It is nine in Paris."
     assert by_name["table"].artifact == [{"city": "Paris"}, {"city": "Rome"}]
     assert by_name["table"].content == "two rows"
-    assert (by_name["broken"].content, by_name["broken"].status) == ("no connection", "error")
-    assert not any(by_name[name].response_metadata for name in ("clock", "table", "broken", "failed"))
-    assert resolve("It is [1].", state["messages"], tools=["search"]).citations[0].label == "1"
-
-
-def test_only_the_tools_that_are_named_are_read() -> None:
-    turn = calls("topic1", name="mine")
-    turn.tool_calls.extend(calls("topic2", name="raw").tool_calls)
-    model = Scripted(turn, AIMessage("Done."))
-    middleware = ContextMiddleware(tools=["mine"])
-    tools = search(retriever(), "mine"), search(retriever(), "raw")
-    state = agent(model, *tools, middleware=middleware).invoke(asked("?"))
-    mine, raw = tool_messages(state["messages"])
-    assert str(mine.content).startswith("[1] Source: ")
-    assert not str(raw.content).startswith("[")
-    assert all(isinstance(each, Document) for each in raw.artifact)
+    assert (by_name["failed"].content, by_name["failed"].artifact) == ("No.", BEFORE)
+    assert not any(by_name[name].response_metadata for name in ("clock", "table", "failed"))
 
 
 def test_results_that_a_model_cites_by_itself_stay_in_blocks() -> None:
@@ -150,56 +133,59 @@ def test_results_that_a_model_cites_by_itself_stay_in_blocks() -> None:
     assert_labels_count_on([first, second])
 
 
-def test_text_that_was_escaped_is_escaped_once() -> None:
-    said = [Document("Take 2 < 3 & rest.", id="a", metadata={"source": "a.pdf"})]
-    config = AssemblyConfig(format="xml", neighbors="unfiltered")
-    around = ContextAssemblyRetriever.from_vectorstore(index(*said, BEFORE[0]), config=config)
-    middleware = ContextMiddleware(ContextAssembler(config=AssemblyConfig(format="xml")), tools=["search"])
-    model = Scripted(calls("rest"), AIMessage("Done."))
-    state = agent(model, search(around), middleware=middleware).invoke(asked("?"))
-    (context,) = contexts_in(state["messages"], ["search"])
-    assert context.text.count("Take 2 &lt; 3 &amp; rest.\n</chunk>") == 1
-    assert {passage.text for passage in context.passages} == {each.page_content.strip() for each in (*said, BEFORE[0])}
-
-
 @pytest.mark.parametrize("own", [True, False])
-def test_contexts_that_tools_assembled_are_assembled_anew(own: bool) -> None:
-    """As of a tool of ours, or of one around a retriever that assembles: both begin with label 1."""
-    assembler = ContextAssembler(config=AssemblyConfig(max_tokens=40))
+def test_contexts_that_tools_assembled_are_assembled_anew_with_their_supplements(own: bool) -> None:
+    """Of a tool of ours, or of one around a retriever that assembles: both begin with label 1."""
+    assembler = ContextAssembler(config=AssemblyConfig(max_tokens=60))
+    ours = ContextAssemblyRetriever(retriever=retriever(4), assembler=assembler, supplement="Appointment: Friday.")
 
     @tool(response_format="content_and_artifact")
     def search_context(query: str) -> Any:
         """Searches."""
-        context = assembler.as_context().invoke({"documents": retriever(4).invoke(query), "query": query})
-        return context.text, context.to_dict()
+        return to_tool_output(ours.context(query))
 
-    around = search(ContextAssemblyRetriever(retriever=retriever(4), assembler=assembler), "search_context")
     model = Scripted(calls("topic1 before1", "topic2 after2", name="search_context"), AIMessage("Done."))
     middleware = ContextMiddleware(tools=["search_context"])
-    state = agent(model, search_context if own else around, middleware=middleware).invoke(asked("?"))
-    (context,) = contexts_in(state["messages"], ["search_context"])
+    found = search_context if own else search(ours, "search_context")
+    (context,) = contexts_in(agent(model, found, middleware=middleware).invoke(asked("?"))["messages"])
     labels = [each.label for each in context.citations]
     assert labels == [str(number) for number in range(1, len(labels) + 1)]
     assert context.text.count("Source:") == len(labels)
-    assert "topic1" in context.text
-    assert "topic2" in context.text
+    assert all(topic in context.text for topic in ("topic1", "topic2"))
+    assert context.text.count("Appointment: Friday.") == context.text.count("SUPPLEMENTARY") == 1
     if own:
         assert any("was left out by the tool's own assembly: " in note for note in context.trace.notes)
 
 
-def test_a_supplement_of_a_tools_context_is_not_lost() -> None:
-    @tool(response_format="content_and_artifact")
-    def facts(query: str) -> Any:
-        """Looks up."""
-        found = {"documents": retriever(1).invoke(query), "supplement": "Appointment: Friday, 9:30."}
-        context = ContextAssembler().as_context().invoke(found)
-        return context.text, context.to_dict()
+@dataclass
+class User:
+    tenant: str
 
-    model = Scripted(calls("topic1", name="facts"), AIMessage("Done."))
-    state = agent(model, facts).invoke(asked("?"))
-    (context,) = contexts_in(state["messages"], ["search"])
-    assert context.text.count("Appointment: Friday, 9:30.") == 1
-    assert context.text.count("SUPPLEMENTARY") == 1
+
+@tool("search", response_format="content_and_artifact")
+def search_own(query: str, runtime: ToolRuntime[User]) -> Any:
+    """Searches."""  # by the user of the call, as nobody can see from outside
+    return "", [tenant_chunks(runtime.context.tenant)[4]]
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("awaited", [True, False])
+async def test_each_users_neighbors_pass_the_filter_of_the_runtime_else_agree_with_their_hit(
+    is_told: bool, awaited: bool
+) -> None:
+    store = index(*(one for tenant in TENANTS for one in tenant_chunks(tenant)))
+    neighbors = VectorStoreNeighbors(store, id_of=lambda document_id, at: f"{document_id}#{at}")
+    assembler = ContextAssembler(config=AssemblyConfig(window=2), store=neighbors)
+    condition: Any = {"filter": lambda runtime: may_read(runtime.context.tenant)} if is_told else {}
+    model = Scripted(*[calls(WORDS[4]), AIMessage("Done [1].")] * 2)
+    middleware = [ContextMiddleware(assembler, tools=["search"], **condition)]
+    graph: Any = create_agent(model, [search_own], middleware=middleware, context_schema=User)
+    with nullcontext() if is_told else pytest.warns(FilterNotSeenWarning):
+        for tenant in TENANTS:
+            user = {"context": User(tenant)}
+            state = await graph.ainvoke(asked("?"), **user) if awaited else graph.invoke(asked("?"), **user)
+            (context,) = contexts_in(state["messages"])
+            assert set(context.citations[0].chunk_ids) == {f"{tenant}-A#{at}" for at in (2, 4, 6)}
 
 
 @pytest.mark.parametrize(
@@ -211,12 +197,9 @@ def test_a_supplement_of_a_tools_context_is_not_lost() -> None:
             "assembler.conversation must be None here",
         ),
         ({"budget": -3}, "budget must be the model's window in tokens, at least 1, a TokenBudget, or None, got -3"),
+        ({"budget": TokenBudget(shares=(Share("documents"),))}, "budget.shares must be empty here"),
         ({"filter": {"tenant": "ours"}}, "filter must be a function from the runtime of a call"),
         ({"tools": "search"}, "tools must be a list of names"),
-        (
-            {"assembler": ContextAssembler().configurable_fields(filter=ConfigurableField("filter"))},
-            "assembler must be",
-        ),
     ],
 )
 def test_wrong_arguments_are_an_error(wrong: Any, message: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,20 +14,14 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent_samples import Scripted, asked, calls, pages, prompt_tokens, tool_messages
-from ctxassembly import Share, TokenBudget, resolve
+from ctxassembly import TokenBudget, resolve
 from langchain_ctxassembly import ContextMiddleware, contexts_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
 
 TENANTS = ("north", "south")
 PAGES = {tenant: pages(f"{tenant}.pdf", 8, 9, tenant=tenant) for tenant in TENANTS}
-SHARES = (
-    Share("documents", floor=900),
-    Share("memory", floor=100, cap=200),
-    Share("conversation", floor=300),
-    Share("tool_results"),
-)
-BUDGET = TokenBudget(window=2_500, generation=100, system=0, query=0, conversation=0, buffer=0, shares=SHARES)
+BUDGET = TokenBudget(window=2_500, generation=100, system=0, query=0, conversation=0, buffer=0)
 SUMMARY = "They asked for topics."
 
 
@@ -53,83 +45,30 @@ def edits() -> Any:
     return ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1_000, keep=1)])
 
 
-class Talk:
-    """Conversations of an agent that is made again for each question, as in another process."""
-
-    def __init__(self, own: Any) -> None:
-        self.own, self.saver, self.prompts = own, InMemorySaver(), list[tuple[str, list[BaseMessage]]]()
-
-    def graph(self, topic: int) -> tuple[Any, Scripted]:
-        model = Scripted(calls(f"topic{topic}"), AIMessage("So [1]."))
-        middleware = [self.own(), ContextMiddleware(budget=BUDGET, tools=["search"])]
-        return create_agent(
-            model, [search_own], middleware=middleware, checkpointer=self.saver, context_schema=User
-        ), model
-
-    def ask(self, tenant: str, topic: int, config: Any = None) -> Any:
-        graph, model = self.graph(topic)
-        config = config or {"configurable": {"thread_id": tenant}}
-        state = graph.invoke(asked(f"What is topic{topic}?"), config, context=User(tenant))
-        self.prompts += [(tenant, prompt) for prompt in model.prompts]
-        return state
-
-
 def read_text(prompt: list[BaseMessage]) -> str:
     return "\n".join(str(message.content) for message in tool_messages(prompt))
 
 
 @pytest.mark.parametrize("own", [summaries, edits])
 def test_ours_works_with_what_langchain_removes(own: Any) -> None:
-    talk = Talk(own)
+    """The agent is made again for each question, as in another process."""
+    saver, removed = InMemorySaver(), 0
     for topic in (0, 1, 2, 3, 4, 5, 0, 1):
-        for tenant in TENANTS:
-            state = talk.ask(tenant, topic)
-            assert f"about topic{topic} and {tenant}{topic}" in read_text(talk.prompts[-1][1])
-            labels = {
-                (one.label, one.source)
-                for found in contexts_in(state["messages"], ["search"])
-                for one in found.citations
-            }
-            assert labels <= {(label, f"{tenant}.pdf") for label, _ in labels}
+        for tenant, other in zip(TENANTS, reversed(TENANTS), strict=True):
+            model = Scripted(calls(f"topic{topic}"), AIMessage("So [1]."))
+            middleware = [own(), ContextMiddleware(budget=BUDGET, tools=["search"])]
+            made: Any = {"middleware": middleware, "checkpointer": saver, "context_schema": User}
+            thread: Any = {"configurable": {"thread_id": tenant}}
+            agent: Any = create_agent(model, [search_own], **made)
+            state = agent.invoke(asked(f"What is topic{topic}?"), thread, context=User(tenant))
+            assert f"about topic{topic} and {tenant}{topic}" in read_text(model.prompts[-1])
+            found = contexts_in(state["messages"], ["search"])
+            assert {one.source for context in found for one in context.citations} <= {f"{tenant}.pdf"}
             assert resolve("So [1].", state["messages"], tools=["search"]).unknown in ((), ("1",))
-    for tenant, prompt in talk.prompts:
-        assert prompt_tokens(prompt, [search_own]) <= BUDGET.window - BUDGET.generation
-        (other,) = {*TENANTS} - {tenant}
-        assert other not in str([message.content for message in prompt])
-        said = Counter(line for line in read_text(prompt).split(". ") if line.startswith("Rule"))
-        assert max(said.values(), default=1) == 1
-    removed = [prompt for _, prompt in talk.prompts if SUMMARY in str(prompt) or "[cleared]" in read_text(prompt)]
-    assert len(removed) > len(TENANTS)
-
-
-@pytest.mark.parametrize("own", [summaries, edits])
-def test_a_branch_has_the_conversation_of_its_own_messages(own: Any) -> None:
-    talk = Talk(own)
-    for topic in (0, 1, 2, 3):
-        talk.ask("north", topic)
-    graph, _ = talk.graph(0)
-    thread: Any = {"configurable": {"thread_id": "north"}}
-    before = next(
-        one
-        for one in graph.get_state_history(thread)
-        if not one.next and sum(message.type == "human" for message in one.values["messages"]) == 2
-    )
-    seen = read_text(before.values["messages"])
-    state = talk.ask("north", 3, before.config)
-    assert "about topic3 and north3" not in seen
-    assert "about topic3 and north3" in read_text(talk.prompts[-1][1])
-    assert "topic2?" not in str(state["messages"])
-    labels = [one.label for found in contexts_in(state["messages"], ["search"]) for one in found.citations]
-    assert set(labels) == {"1"}
-
-
-def test_a_summary_longer_than_its_share_is_in_the_trace() -> None:
-    talk = Talk(
-        lambda: SummarizationMiddleware(
-            Scripted(*[AIMessage(SUMMARY * 60)] * 99), trigger=("tokens", 600), keep=("messages", 3)
-        )
-    )
-    for topic in range(5):
-        state = talk.ask("north", topic)
-    notes = contexts_in(state["messages"], ["search"])[-1].trace.notes
-    assert re.search(r"budget: memory has \d{3} tokens, \d{2,3} more than its share", str(notes))
+            for prompt in model.prompts:
+                assert prompt_tokens(prompt, [search_own]) <= BUDGET.window - BUDGET.generation
+                assert other not in str([message.content for message in prompt])
+                said = [line for line in read_text(prompt).split(". ") if line.startswith("Rule")]
+                assert len(said) == len(set(said))
+                removed += SUMMARY in str(prompt) or "[cleared]" in read_text(prompt)
+    assert removed > len(TENANTS)

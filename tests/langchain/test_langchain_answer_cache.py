@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from functools import reduce
-from operator import add
 from typing import Any
 
 import pytest
@@ -15,11 +11,9 @@ from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_qdrant import QdrantVectorStore
-from qdrant_client import QdrantClient, models
 
-from chain_samples import KEYWORD, Scripted
-from ctxassembly import AssemblyConfig, Chunk, ConfigError, MemoryIndex, RetrievalConfig
+from chain_samples import HOW, KEYWORD, Scripted
+from ctxassembly import AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig
 from ctxassembly.answering import AnswerConfig, ScopeCall
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -37,18 +31,6 @@ pytestmark = [
 
 QUESTION = "When does the contract end?"
 TEXTS = {"ours": "The contract of Ms Vos ends on 30 June.", "theirs": "The contract with the city ends on 1 May."}
-
-
-async def _astreamed(chain: Any, asked: Any, config: Any) -> Any:
-    return reduce(add, [piece async for piece in chain.astream(asked, config)])
-
-
-HOW: dict[str, Callable[..., Any]] = {
-    "invoke": lambda chain, asked, config: chain.invoke(asked, config),
-    "ainvoke": lambda chain, asked, config: asyncio.run(chain.ainvoke(asked, config)),
-    "stream": lambda chain, asked, config: reduce(add, chain.stream(asked, config)),
-    "astream": lambda chain, asked, config: asyncio.run(_astreamed(chain, asked, config)),
-}
 
 
 def documents(*tenants: str) -> list[Document]:
@@ -87,43 +69,6 @@ def test_an_ensemble_for_each_tenant_shares_answers_by_the_tenant_in_the_config(
     assert asked == [1, 1, 0]
 
 
-def test_a_call_without_a_tenant_is_neither_read_nor_kept() -> None:
-    cache = InMemoryCache()
-    for _ in range(2):
-        llm = Scripted(says=says)
-        chain = answer_chain(llm, store("ours").as_retriever(), cache=cache, cache_scope=tenant_of)
-        chain.invoke({"input": QUESTION}, {"configurable": {}})
-        assert (len(llm.asked), cache._cache) == (1, {})
-
-
-def test_two_qdrant_clients_with_other_prefixes_share_nothing_if_the_caller_says_so() -> None:
-    # Two servers behind one host have one URL; they differ by a prefix, a header or a key.
-    cache, asked = InMemoryCache(), []
-    for tenant, text in TEXTS.items():
-        client = QdrantClient(":memory:")
-        client.create_collection("docs", models.VectorParams(size=64, distance=models.Distance.COSINE))
-        collection = QdrantVectorStore(client, "docs", WordEmbeddings())
-        collection.add_documents([each.model_copy(update={"id": None}) for each in documents(tenant)])
-        llm = Scripted(says=says)
-        chain = answer_chain(llm, collection.as_retriever(), cache=cache, cache_scope=tenant)
-        assert text in chain.invoke({"input": QUESTION})["result"].context.text
-        asked.append(len(llm.asked))
-    assert asked == [1, 1]
-
-
-def test_a_scope_is_told_the_filter_and_the_config_of_the_call() -> None:
-    calls: list[ScopeCall] = []
-    retriever = ContextRetriever(index(), config=KEYWORD, filter={"tenant": "ours"})
-    chain = answer_chain(Scripted(), retriever, cache=InMemoryCache(), cache_scope=calls.append)
-    chain.invoke(
-        {"input": QUESTION, "mode": "full", "filter": {"acl": "all"}},
-        {"tags": ["night"], "configurable": {"user": "eva"}},
-    )
-    (call,) = calls
-    assert (call.question, call.filter, call.mode, call.history) == (QUESTION, {"acl": "all"}, "full", ())
-    assert (call.config["tags"], call.config["configurable"]) == (["night"], {"user": "eva"})
-
-
 def over(assembler: ContextAssembler | None = None, **search: Any) -> Any:
     return ContextAssemblyRetriever(
         retriever=store().as_retriever(search_kwargs=search), assembler=assembler or ContextAssembler()
@@ -141,15 +86,10 @@ def by_function(found: Document) -> bool:
 FIRST, OTHER = (FakeListChatModel(responses=["Soon [1]."] * 9, name=name) for name in ("first", "other"))
 OTHERS: dict[str, Any] = {
     "search_kwargs": lambda: (FIRST, over(k=1)),
-    "another filter": lambda: (FIRST, of_index(), {"filter": {"tenant": "theirs"}}),
-    "a wrapper": lambda: (FIRST, store().as_retriever(search_kwargs={"k": 1}).with_retry()),
     "a function": lambda: (FIRST, RunnableLambda(lambda query: documents("ours"))),
     "assembler.config": lambda: (FIRST, over(ContextAssembler(config=AssemblyConfig(window=0)))),
-    "assembler.neighbors": lambda: (FIRST, over(ContextAssembler(neighbors="unfiltered"))),
     "assembler.filter": lambda: (FIRST, over(ContextAssembler(filter={"tenant": "ours"}))),
-    "assembler.transform_fetched": lambda: (FIRST, over(ContextAssembler(transform_fetched=list))),
     "assembler.store": lambda: (FIRST, over(ContextAssembler(store=VectorStoreNeighbors(store())))),
-    "assembler.scorer": lambda: (FIRST, over(ContextAssembler(scorer=WordEmbeddings()))),
     "a supplement": lambda: (
         FIRST,
         ContextAssemblyRetriever(retriever=store().as_retriever(), supplement="Opened at 9."),
@@ -166,7 +106,6 @@ OTHERS: dict[str, Any] = {
         of_index(assembler=ContextAssembler(config=AssemblyConfig(max_tokens=99))),
     ),
     "the model": lambda: (OTHER, over()),
-    "the class of the model": lambda: (Scripted(), over()),
     "the model by mode": lambda: (FIRST, over(), {}, {"models": {"full": OTHER}}),
     "fallbacks": lambda: (FIRST.with_fallbacks([OTHER]), over()),
     "config": lambda: (FIRST, over(), {}, {"config": AnswerConfig(extra_rules=("Be brief.",))}),
@@ -196,10 +135,3 @@ def test_a_filter_that_is_a_function_keeps_nothing_wherever_it_is_given() -> Non
         )
         assert "cache: the filter can't be compared" in str(output["trace"]["notes"])
     assert cache._cache == {}
-
-
-def test_a_cache_needs_a_scope_and_a_scope_a_cache() -> None:
-    with pytest.raises(ConfigError, match=r"add cache_scope=lambda call: .*, or cache_scope='everybody'"):
-        answer_chain(FIRST, over(), cache=InMemoryCache())
-    with pytest.raises(ConfigError, match="add cache="):
-        answer_chain(FIRST, over(), cache_scope="everybody")

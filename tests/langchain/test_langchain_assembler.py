@@ -1,5 +1,4 @@
 import asyncio
-import copy
 import json
 import math
 import threading
@@ -12,8 +11,8 @@ from langchain_classic.retrievers.document_compressors import DocumentCompressor
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, Supplement, assemble
-from ctxassembly.errors import ConfigError, InputError, StoreError
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, assemble
+from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler
 from langchain_samples import Recorder, chunks, document, documents, memory_store, vector_store
 
@@ -42,15 +41,6 @@ def test_the_documents_joined_by_a_blank_line_are_the_text_of_the_bare_engine(fo
     assert len(found) == len(context.citations)
 
 
-@pytest.mark.parametrize("order", ["relevance", "edges", "reverse", "stable"])
-@pytest.mark.parametrize("form", ["source", "grouped", lambda heading: f"Document {heading.number}"])
-def test_so_they_are_in_every_order_and_format(form: Any, order: Any) -> None:
-    config = AssemblyConfig(format=form, order=order, cite="passage")
-    found = ContextAssembler(config=config, store=memory_store(CORPUS)).invoke(HITS)
-    assert "\n\n".join(each.page_content for each in found) == bare(HITS, config).text
-    assert [each.metadata["citation"]["label"] for each in found] == ["1", "2", "3"]
-
-
 @pytest.mark.parametrize("hits", [HITS, []])
 async def test_a_supplement_is_a_document_of_its_own_without_a_citation(hits: list[Document]) -> None:
     assembler = ContextAssembler()
@@ -66,15 +56,6 @@ async def test_a_supplement_is_a_document_of_its_own_without_a_citation(hits: li
     assert "\n\n".join(each.page_content for each in found) == context.text
     assert [each.page_content for each in await assembler.ainvoke(given)] == [each.page_content for each in found]
     json.dumps(own.metadata)
-
-
-def test_a_supplement_may_be_forced_and_must_be_text() -> None:
-    assembler = ContextAssembler(config=AssemblyConfig(supplement_threshold=0.5))
-    assert "supplement" not in [each.id for each in assembler.invoke({"documents": HITS, "supplement": "Facts."})]
-    forced = {"documents": HITS, "supplement": Supplement("Facts.", force=True)}
-    assert assembler.invoke(forced)[-1].id == "supplement"
-    with pytest.raises(InputError, match="supplement must be a string or a Supplement"):
-        assembler.invoke({"documents": HITS, "supplement": 7})
 
 
 def test_neighbors_are_fetched_in_one_round_trip_and_overlap_is_stripped() -> None:
@@ -101,18 +82,6 @@ def test_each_document_has_the_id_and_metadata_of_its_best_hit_and_the_way_back(
     assert "trace" not in second.metadata
 
 
-def test_the_citation_in_the_metadata_names_the_row_or_the_line() -> None:
-    row = Document("Price: 12.", metadata={"source": "prices.xlsx", "sheet": "Q1", "row_number": 42})
-    code = Document("def f(): ...", metadata={"source": "f.py", "start_line": 17, "section": "f", "page": "2"})
-    places = [each.metadata["citation"] for each in ContextAssembler().invoke([row, code])]
-    names = ("source", "section", "sheet", "row", "start_line", "page", "pages")
-    assert [tuple(place[name] for name in names) for place in places] == [
-        ("prices.xlsx", None, "Q1", 42, None, None, []),
-        ("f.py", "f", None, None, 17, 2, [2]),
-    ]
-    assert json.loads(json.dumps(places)) == places
-
-
 def test_the_added_metadata_survive_json() -> None:
     hits = [document("A", 5, score=np.float32(0.5)), document("B", 2, score="0.25"), document("B", 7, score=math.nan)]
     for each in ContextAssembler(store=memory_store(CORPUS)).invoke(hits):
@@ -120,36 +89,11 @@ def test_the_added_metadata_survive_json() -> None:
         assert json.loads(json.dumps(added, allow_nan=False)) == added
 
 
-def test_inputs_are_not_changed_and_not_shared_with_the_output() -> None:
-    hits = [document("A", 5, nested={"tags": ["x"]}), document("B", 2)]
-    before = copy.deepcopy(hits)
-    found = ContextAssembler(store=memory_store(CORPUS)).invoke(hits)
-    found[0].metadata["nested"]["tags"].append("y")
-    found[0].metadata["citation"]["label"] = "9"
-    assert hits == before
-    assert [each.id for each in hits] == [each.id for each in before]
-
-
-@pytest.mark.parametrize("key", ["score", "relevance_score", "rerank_score"])
-def test_scores_are_read_from_where_retrievers_and_rerankers_write_them(key: str) -> None:
-    (found,) = ContextAssembler().invoke([document("A", 5, **{key: np.float32(0.5)})])
-    assert found.metadata["citation"]["score"] == 0.5
-    assert type(found.metadata["citation"]["score"]) is float
-
-
 def test_every_key_name_can_be_set() -> None:
     hits = [Document(id=str(at), page_content=f"part {at}", metadata={"file": {"id": "F"}, "no": at}) for at in (2, 1)]
     keys = MetadataKeys(document_id="file.id", index="no")
     (found,) = ContextAssembler(config=AssemblyConfig(keys=keys)).invoke(hits)
     assert found.metadata["chunk_ids"] == ["1", "2"]
-
-
-@pytest.mark.parametrize("index", ["5", 5.0])
-def test_odd_indexes_are_mended(index: Any) -> None:
-    metadata = {**CORPUS[5].metadata, "chunk_index": index}
-    hits = [Document(id="h", page_content=CORPUS[5].page_content, metadata=metadata)]
-    (found,) = ContextAssembler(store=memory_store(CORPUS)).invoke(hits)
-    assert found.metadata["chunk_ids"] == ["A#4", "h", "A#6"]
 
 
 def test_documents_without_an_id_get_one_that_is_the_same_in_every_run() -> None:
@@ -296,42 +240,3 @@ async def test_async_is_native_and_gives_the_same() -> None:
     found = await ContextAssembler(store=AwaitedStore(CORPUS)).ainvoke(HITS)
     expected = ContextAssembler(store=memory_store(CORPUS)).invoke(HITS)
     assert [each.page_content for each in found] == [each.page_content for each in expected]
-
-
-class BrokenStore:
-    def fetch(self, refs: Any) -> Any:
-        raise ConnectionError("the line is dead")
-
-
-@pytest.mark.filterwarnings("ignore:The store failed")
-async def test_a_failing_store_leaves_the_hits_and_a_note() -> None:
-    for assembler in (ContextAssembler(store=BrokenStore()), ContextAssembler(store=BrokenStore(), filter={"a": 1})):
-        for found in (assembler.invoke(HITS), await assembler.ainvoke(HITS)):
-            assert found[0].metadata["chunk_ids"] == ["A#1", "A#5"]
-            assert "the line is dead" in found[0].metadata["trace"]["notes"][0]
-    strict = ContextAssembler(config=AssemblyConfig(on_store_error="raise"), store=BrokenStore())
-    with pytest.raises(StoreError, match="the line is dead"):
-        strict.invoke(HITS)
-
-
-@pytest.mark.parametrize("store", [memory_store, AwaitedStore])
-async def test_the_filter_holds_for_the_neighbors_of_any_store(store: Any) -> None:
-    corpus = [document("A", at, tenant="ours" if at != 6 else "theirs") for at in range(9)]
-    for condition in ({"tenant": "ours"}, lambda each: each.metadata["tenant"] == "ours"):
-        (found,) = await ContextAssembler(store=store(corpus), filter=condition).ainvoke(HITS[:1])
-        assert found.metadata["chunk_ids"] == ["A#4", "A#5"]
-    (found,) = await ContextAssembler(store=store(corpus), neighbors="unfiltered").ainvoke(HITS[:1])
-    assert found.metadata["chunk_ids"] == ["A#4", "A#5", "A#6"]
-
-
-def test_the_trace_tells_how_a_document_was_found_and_what_words_of_the_query_it_has():
-    corpus = [document("A", place) for place in range(3)]
-    hit = Document(id=corpus[1].id, page_content=corpus[1].page_content)
-    hit.metadata = {**corpus[1].metadata, "retrieval_method": "hybrid"}
-    first, *_ = hit.page_content.lower().removesuffix(".").split()
-    query = f"{first} or unheard-of?"
-    found = ContextAssembler(store=memory_store(corpus)).invoke({"documents": [hit], "query": query})
-    told = {each["chunk_id"]: each for each in found[0].metadata["trace"]["decisions"]}
-    assert (told[hit.id]["search_method"], told[hit.id]["matches"]) == ("hybrid", [first])
-    assert {each["search_method"] for key, each in told.items() if key != hit.id} == {None}
-    assert len(told) == 3

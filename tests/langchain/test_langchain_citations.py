@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -68,13 +67,6 @@ def test_its_extras_lead_to_the_characters_of_the_source() -> None:
     whole = "".join(said)
     for source in sources:
         assert whole[source["start"] : source["end"]] == read.text[slice(*source["span"])]
-
-
-def test_unknown_labels_stay_in_the_text_and_are_told() -> None:
-    message = resolve_citations(AIMessage("Known [1], unknown [9]."), context())
-    assert message.text == "Known [1], unknown [9]."
-    assert cited(message) == [("[1]", "1")]
-    assert message.response_metadata["ctxassembly"] == {"unknown": ["9"]}
 
 
 @pytest.mark.parametrize("content", ["", "No label.", []])
@@ -143,14 +135,6 @@ def test_the_pieces_of_a_stream_are_resolved_when_they_are_whole() -> None:
 
 
 # What it was read in
-
-
-def test_a_context_out_of_a_checkpoint_will_do() -> None:
-    read = context()
-    kept = json.loads(json.dumps(read.to_dict()))
-    answer = AIMessage("The falcon [2].")
-    first, second = (resolve_citations(answer, one).content_blocks[0]["annotations"][0] for one in (read, kept))  # type: ignore[typeddict-item]
-    assert {**first, "id": ""} == {**second, "id": ""}
 
 
 def test_documents_will_do_but_tell_no_place_in_the_source() -> None:

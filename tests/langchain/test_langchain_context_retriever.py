@@ -7,15 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from chinese import HANDBOOK, QUESTIONS
 from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
-from langchain_core.tools import create_retriever_tool
+from langchain_core.runnables import RunnableLambda
 from langchain_tests.integration_tests import RetrieversIntegrationTests
-from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from ctxassembly import (
     AssemblyConfig,
@@ -28,8 +23,8 @@ from ctxassembly import (
     Retrieved,
     StoreError,
 )
-from ctxassembly.retrieval import Boost, Node, Question, Relation, Taxonomy
-from langchain_ctxassembly import ContextAssembler, ContextRetriever, number_chunks
+from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
+from langchain_ctxassembly import ContextAssembler, ContextRetriever
 from langchain_samples import WordEmbeddings, chunks, documents, vector_store
 
 CORPUS = documents("A", "B", "C", "D")
@@ -39,15 +34,6 @@ QUERY = "the falcon in C, the granite in A and B, the ember in D"
 def index_of(found: Sequence[Document]) -> MemoryIndex:
     texts = [document.page_content for document in found]
     return MemoryIndex(chunks(found), WordEmbeddings().embed_documents(texts))
-
-
-def test_chinese_questions_are_answered_from_their_context() -> None:
-    found = [Document(text, metadata={"source": title}) for title, text in HANDBOOK.items()]
-    split = number_chunks(RecursiveCharacterTextSplitter(["。"], chunk_size=40, chunk_overlap=0).split_documents(found))
-    config = RetrievalConfig(strategy="keyword", limit=2)
-    retriever = ContextRetriever(MemoryIndex(chunks(split)), config=config)
-    for question, sentence in QUESTIONS.items():
-        assert sentence.removesuffix("。") in retriever.invoke(question)[0].page_content
 
 
 class TestStandard(RetrieversIntegrationTests):
@@ -77,21 +63,6 @@ def test_a_hit_is_found_by_words_and_joined_with_its_neighbors() -> None:
     assert 0 < found.metadata["vector_similarity"] <= 1
 
 
-def test_in_a_chain_the_model_reads_the_context() -> None:
-    prompt = ChatPromptTemplate.from_template("{context}\n\nQuestion: {question}")
-    retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=1)
-    chain = (
-        {
-            "context": retriever | (lambda found: "\n\n".join(d.page_content for d in found)),
-            "question": RunnablePassthrough(),
-        }
-        | prompt
-        | RunnableLambda(lambda messages: messages.to_string())
-        | StrOutputParser()
-    )
-    assert "[1] Source: C.pdf\nIn C the" in chain.invoke("the falcon in C")
-
-
 async def test_awaited_it_gives_the_same() -> None:
     retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings())
     assert [d.page_content for d in await retriever.ainvoke(QUERY)] == [d.page_content for d in retriever.invoke(QUERY)]
@@ -115,22 +86,11 @@ class TestContext:
         assert context.trace.hits == 2
         assert {decision.document_id for decision in context.trace.decisions} <= {"A", "B"}
 
-    async def test_awaited_is_the_same(self) -> None:
-        retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings(), filter={"tenant": "y"})
-        context = await retriever.acontext(QUERY, k=3)
-        assert context.text == "\n\n".join(document.page_content for document in await retriever.ainvoke(QUERY, k=3))
-        assert context.text == retriever.context(QUERY, k=3).text
-
     def test_takes_a_question_that_was_rewritten(self) -> None:
         retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=1, supplement="Asked: {}".format)
         context = retriever.context(Question("And in C?", rewritten="Where is the falcon in C?"))
         assert "In C the" in context.text
         assert "Asked: And in C?" in context.text
-
-
-def test_a_tool_of_an_agent_gives_the_context() -> None:
-    tool = create_retriever_tool(ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=1), "search", "Searches.")
-    assert "[1] Source: C.pdf" in tool.invoke({"query": "the falcon in C"})
 
 
 TENANTS = [*documents("A", "B", tenant="x"), *documents("C", "D", tenant="y")]
@@ -158,10 +118,6 @@ class TestFilters:
         assert "Source: C.pdf" not in text
         assert "Source: D.pdf" not in text
         assert "Source: C.pdf" in self.texts(retriever)  # the next call has its own
-
-    def test_of_the_retriever_holds_for_calls_without_one(self) -> None:
-        retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings(), filter={"tenant": "x"})
-        assert "Source: C.pdf" not in self.texts(retriever)
 
     @pytest.mark.parametrize(
         ("own", "given", "expected"),
@@ -200,20 +156,10 @@ class TestFilters:
         with pytest.raises(ConfigError, match="filter must be in the form of the retriever's own filter, which"):
             retriever.with_filter(lambda chunk: True)
 
-    def test_of_a_question_holds_for_neighbors(self) -> None:
-        mixed = halved("A")
-        retriever = ContextRetriever(index_of(mixed), WordEmbeddings(), k=1)
-        context = retriever.context(Question("the granite in A, paragraph 3", filter={"tenant": "x"}))
-        assert {decision.chunk_id for decision in context.trace.decisions} <= {"A#0", "A#1", "A#2", "A#3"}
-
     def test_holds_for_neighbors(self) -> None:
         retriever = ContextRetriever(index_of(halved("A")), WordEmbeddings(), k=1, filter={"tenant": "x"})
         [found] = retriever.invoke("the granite in A, paragraph 3")
         assert set(found.metadata["citation"]["chunk_ids"]) <= {"A#0", "A#1", "A#2", "A#3"}
-
-    def test_that_matches_nothing_gives_nothing(self) -> None:
-        retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings())
-        assert retriever.invoke(QUERY, filter={"tenant": "z"}) == []
 
     def test_reaches_a_vector_stores_retriever(self) -> None:
         vectors = vector_store(TENANTS).as_retriever()
@@ -245,7 +191,7 @@ class TestFilters:
 
         retriever = ContextRetriever(channels={"keyword": Elsewhere()}, config=RetrievalConfig(strategy="keyword"))
         assert retriever.retrieve(QUERY).hits
-        with pytest.raises(ConfigError, match="Elsewhere would ignore it"):
+        with pytest.raises(ConfigError, match="not Elsewhere"):
             retriever.retrieve(QUERY, filter={"tenant": "x"})
 
     def test_is_refused_where_the_assemblers_own_store_cant_hold_it(self) -> None:
@@ -266,12 +212,6 @@ class TestChannels:
         [best, *_] = retriever.retrieve("the falcon in C").chunks
         assert best.chunk.id in {"C#6", "C#7"}
         assert set(best.channels) == {"vector", "keyword"}
-
-    def test_must_be_retrievers_or_functions(self) -> None:
-        with pytest.raises(ConfigError, match=r"channels\['vector'\] must be a LangChain retriever or a function"):
-            ContextRetriever(channels={"vector": 7})
-        with pytest.raises(ConfigError):
-            ContextRetriever(channels={"bm25": lambda *_: []})  # type: ignore[dict-item]
 
 
 class _Backwards(BaseDocumentCompressor):
@@ -295,18 +235,6 @@ class TestRerankers:
         assert [one.chunk.id for one in again.chunks] == list(candidates)[::-1][:5]
         assert again.chunks[0].score == pytest.approx(1 / (1 + math.exp(-3)))
 
-    def test_its_own_cut_is_noticed(self) -> None:
-        retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), rerankers=[_Backwards(top_n=3)])
-        assert any("cut by the reranker" in note for note in retriever.retrieve(QUERY).trace.notes)
-
-    def test_where_one_fails_the_next_is_asked(self) -> None:
-        retriever = ContextRetriever(
-            index_of(CORPUS), WordEmbeddings(), rerankers=[_Backwards(fails=True), _Backwards()]
-        )
-        trace = retriever.retrieve(QUERY).trace
-        assert any("out of order" in note for note in trace.notes)
-        assert [step.name for step in trace.steps].count("rerank") == 1
-
     def test_a_cross_encoder_scores_pairs(self) -> None:
         class Longest:
             def predict(self, pairs: list[tuple[str, str]]) -> list[float]:
@@ -323,14 +251,6 @@ def test_what_was_retrieved_can_be_assembled_elsewhere() -> None:
     assert [d.page_content for d in chain.invoke(QUERY)] == [d.page_content for d in retriever.invoke(QUERY)]
 
 
-def test_boosts_move_a_category_up_and_say_so() -> None:
-    boost = Boost("category", 3.0, {"document_id": "B"})
-    found = ContextRetriever(index_of(CORPUS), WordEmbeddings(), config=RetrievalConfig(boosts=(boost,)))
-    best = found.retrieve("the falcon in C").chunks[0]
-    assert best.chunk.document_id == "B"
-    assert best.factors == (("category", 3.0),)
-
-
 def test_misuse_is_told() -> None:
     with pytest.raises(ConfigError, match="strategy='hybrid' needs an embedding model"):
         ContextRetriever(index_of(CORPUS)).invoke(QUERY)
@@ -343,38 +263,15 @@ def test_misuse_is_told() -> None:
     assert isinstance(ContextRetriever(index_of(CORPUS), WordEmbeddings()).retrieve(QUERY), Retrieved)
 
 
-FACT = "Weaver A works in Dyes."
-
-
-@pytest.mark.parametrize(
-    ("question", "is_open", "told"),
-    [
-        ("Where does weaver A keep the falcon?", True, True),
-        ("Where does weaver A keep the falcon?", False, False),
-        ("Where is the falcon?", True, False),
-        ("Which weaver works in Dyes?", True, False),  # found as an entity, it is a hit
-    ],
-)
-def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(question: str, is_open: bool, told: bool) -> None:
-    scores: list[float | None] = []
-
-    def gate(_query: str | None, score: float | None) -> bool:
-        scores.append(score)
-        return is_open
-
+@pytest.mark.parametrize("is_open", [True, False])
+def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(is_open: bool) -> None:
     taxonomy = Taxonomy(
         [Node("a", "weaver", "Weaver A"), Node("d", "workshop", "Dyes")],
         [Relation("a", "WORKS_IN", "d")],
-        type_words={"weaver": ("which weaver",)},
         statements={"weaver": "{name} works in {workshop}."},
     )
-    retriever = ContextRetriever(
-        index_of(CORPUS),
-        WordEmbeddings(),
-        taxonomy=taxonomy,
-        assembler=ContextAssembler(config=AssemblyConfig(supplement_threshold=gate)),
-    )
-    texts = [document.page_content for document in retriever.invoke(question)]
-    assert sum(text.count(FACT) for text in texts) == (told or question.startswith("Which"))
-    assert any("SUPPLEMENTARY" in text and FACT in text for text in texts) == told
-    assert None not in scores
+    config = AssemblyConfig(supplement_threshold=lambda query, score: is_open)
+    assembler = ContextAssembler(config=config)
+    retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), taxonomy=taxonomy, assembler=assembler)
+    last = retriever.invoke("Where does weaver A keep the falcon?")[-1].page_content
+    assert ("SUPPLEMENTARY" in last and "Weaver A works in Dyes." in last) == is_open

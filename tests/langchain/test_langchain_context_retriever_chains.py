@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-import pickle
 import uuid
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -15,11 +11,8 @@ from langchain_classic.retrievers import ContextualCompressionRetriever, Ensembl
 from langchain_core.documents import Document
 from langchain_core.runnables import ConfigurableField
 from langchain_text_splitters import RecursiveCharacterTextSplitter
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START, StateGraph
-from typing_extensions import TypedDict
 
-from ctxassembly import MemoryIndex, RetrievalConfig, StoreError
+from ctxassembly import MemoryIndex
 from langchain_ctxassembly import ContextRetriever
 from langchain_samples import WordEmbeddings, chunks
 
@@ -62,70 +55,11 @@ def tenants(found: list[Document]) -> set[str]:
     return {document.metadata["tenant"] for document in found}
 
 
-async def test_batches_and_streams_give_what_single_calls_give(retriever: ContextRetriever) -> None:
-    queries = [QUERY, "granite", "falcon"]
-    one_by_one = [read(retriever.invoke(query)) for query in queries]
-    assert list(map(read, retriever.batch(queries))) == one_by_one
-    assert list(map(read, await retriever.abatch(queries))) == one_by_one
-    completed = dict(retriever.batch_as_completed(queries))
-    assert [read(completed[at]) for at in range(3)] == one_by_one
-    assert [read(found) for found in retriever.stream(QUERY)] == [one_by_one[0]]
-    assert [read(found) async for found in retriever.astream(QUERY)] == [one_by_one[0]]
-    ended = [event["name"] async for event in retriever.astream_events(QUERY) if event["event"] == "on_retriever_end"]
-    assert ended == ["ContextRetriever"]
-
-
-def failing(retriever: ContextRetriever, times: int) -> ContextRetriever:
-    """The same, whose embeddings fail so many times."""
-    left = [times]
-
-    def embed(text: str) -> list[float]:
-        if left[0]:
-            left[0] -= 1
-            raise ConnectionError("no route")
-        return WordEmbeddings().embed_query(text)
-
-    config = RetrievalConfig(on_search_error="raise")
-    return retriever.model_copy(update={"embeddings": embed, "config": config})
-
-
-def test_retries_and_fallbacks_keep_number_and_filter_of_the_call(retriever: ContextRetriever) -> None:
-    call: dict[str, Any] = {"k": 2, "filter": {"tenant": "south"}}
-    found = retriever.invoke(QUERY, **call)
-    assert tenants(found) == {"south"}
-    expected = read(found)
-    with pytest.raises(StoreError, match="no route"):
-        failing(retriever, 1).invoke(QUERY, **call)
-    assert read(failing(retriever, 1).with_retry(wait_exponential_jitter=False).invoke(QUERY, **call)) == expected
-    assert read(failing(retriever, 9).with_fallbacks([retriever]).invoke(QUERY, **call)) == expected
-    assert read(retriever.bind(**call).invoke(QUERY)) == expected
-    assert read(retriever.with_config(tags=["mine"]).invoke(QUERY, **call)) == expected
-
-
 def test_fields_may_be_configured_by_the_call(retriever: ContextRetriever) -> None:
     configurable = retriever.configurable_fields(filter=ConfigurableField(id="filter"), k=ConfigurableField(id="k"))
     config: Any = {"configurable": {"filter": {"tenant": "south"}, "k": 1}}
     assert read(configurable.invoke(QUERY, config)) == read(retriever.invoke(QUERY, filter={"tenant": "south"}, k=1))
     assert read(configurable.invoke(QUERY)) == read(retriever.invoke(QUERY))
-
-
-@pytest.mark.parametrize(
-    "copied",
-    [
-        lambda given: pickle.loads(pickle.dumps(given)),
-        copy.deepcopy,
-        copy.copy,
-        lambda given: given.model_copy(deep=True),
-        lambda given: ContextRetriever(**{name: getattr(given, name) for name in type(given).model_fields}),
-    ],
-    ids=["pickle", "deepcopy", "copy", "model_copy", "fields"],
-)
-def test_a_copy_finds_the_same(
-    retriever: ContextRetriever, copied: Callable[[ContextRetriever], ContextRetriever]
-) -> None:
-    held = retriever.with_filter({"tenant": "south"})
-    assert read(copied(held).invoke(QUERY)) == read(held.invoke(QUERY))
-    assert held.model_dump()["filter"] == {"tenant": "south"}
 
 
 def test_it_stands_in_an_ensemble_and_in_compression(retriever: ContextRetriever) -> None:
@@ -142,24 +76,6 @@ def test_it_stands_in_an_ensemble_and_in_compression(retriever: ContextRetriever
     assert read(compressing.invoke(QUERY, filter=of_north)) == read(retriever.invoke(QUERY, filter=of_north))
 
 
-class _State(TypedDict, total=False):
-    question: str
-    tenant: str
-    documents: list[Document]
-
-
-async def test_a_graph_keeps_the_documents_in_its_checkpoints(retriever: ContextRetriever) -> None:
-    async def search(state: _State) -> _State:
-        return {"documents": await retriever.ainvoke(state["question"], filter={"tenant": state["tenant"]})}
-
-    graph = StateGraph(_State).add_node("search", search).add_edge(START, "search").add_edge("search", END)
-    compiled = graph.compile(checkpointer=InMemorySaver())
-    config: Any = {"configurable": {"thread_id": "1"}}
-    await compiled.ainvoke({"question": QUERY, "tenant": "south"}, config)
-    kept = (await compiled.aget_state(config)).values["documents"]
-    assert read(kept) == read(retriever.invoke(QUERY, filter={"tenant": "south"}))
-
-
 class TestAtOnce:
     """One retriever serves many users at the same time: a call changes nothing for another."""
 
@@ -169,19 +85,6 @@ class TestAtOnce:
         found = {call: retriever.invoke(QUERY, filter={"tenant": call[0]}, k=call[1]) for call in set(self.CALLS)}
         assert all(tenants(documents) == {tenant} for (tenant, _), documents in found.items())
         return {call: read(documents) for call, documents in found.items()}
-
-    def test_threads(self, retriever: ContextRetriever) -> None:
-        expected, before = self.expected(retriever), retriever.model_dump()
-
-        def call(given: tuple[str, int]) -> bool:
-            tenant, k = given
-            context = retriever.context(QUERY, filter={"tenant": tenant}, k=k)
-            assert not any(name in context.text for name in SUBJECTS.keys() - {tenant})
-            return read(retriever.invoke(QUERY, filter={"tenant": tenant}, k=k)) == expected[given]
-
-        with ThreadPoolExecutor(32) as threads:
-            assert all(threads.map(call, self.CALLS))
-        assert retriever.model_dump() == before
 
     async def test_tasks(self, retriever: ContextRetriever) -> None:
         expected, before = self.expected(retriever), retriever.model_dump()

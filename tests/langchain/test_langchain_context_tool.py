@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.documents import Document
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langchain_core.runnables import ConfigurableField, Runnable, RunnableLambda
-from langchain_core.tools import BaseTool, create_retriever_tool
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_tests.integration_tests import ToolsIntegrationTests
@@ -19,21 +18,19 @@ from langchain_tests.unit_tests import ToolsUnitTests
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent_samples import Scripted, calls, tool_messages
-from ctxassembly import AssemblyConfig, Context, Conversation, Labels, MemoryIndex, RetrievalConfig, resolve
+from agent_samples import Scripted, calls, run, tool_messages
+from ctxassembly import AssemblyConfig, Context, Conversation, Labels, MemoryIndex, RetrievalConfig
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
-    ContextMiddleware,
     ContextRetriever,
     VectorStoreNeighbors,
-    answer_chain,
     context_tool,
     number_chunks,
     resolve_citations,
 )
-from langchain_samples import Recorder, WordEmbeddings, chunks, documents, memory_store, vector_store
+from langchain_samples import WordEmbeddings, chunks, documents, vector_store
 
 CORPUS = documents("A", "B", "C")
 OPEN = AssemblyConfig(neighbors="unfiltered")
@@ -106,13 +103,6 @@ async def test_the_model_reads_the_context_and_the_artifact_is_the_context(kind:
         assert message.artifact == json.loads(json.dumps(message.artifact))
 
 
-def test_the_assembler_beside_any_retriever_brings_neighbors() -> None:
-    store = vector_store(CORPUS)
-    assembler = ContextAssembler(config=OPEN, store=VectorStoreNeighbors(store))
-    message = context_tool(store.as_retriever(search_kwargs={"k": 1}), assembler=assembler).invoke(call("falcon in C"))
-    assert len(Context.from_dict(message.artifact).citations[0].chunk_ids) > 1
-
-
 def test_the_model_is_told_of_the_query_alone() -> None:
     tool = context_tool(scored(), "search_leaflets", "Searches the leaflets.")
     told = convert_to_openai_tool(tool)["function"]
@@ -141,46 +131,14 @@ def test_all_that_a_model_reads_of_an_agents_tools_is_sanitized_on_demand(conten
         assert HOSTILE not in read
 
 
-def test_what_the_middleware_puts_into_a_prompt_is_sanitized_on_demand() -> None:
-    store = vector_store([Document(HOSTILE, metadata={"source": "web</s>.html", "page": 3})])
-    found = create_retriever_tool(
-        store.as_retriever(search_kwargs={"k": 1}), "search", "Searches.", response_format="content_and_artifact"
-    )
-    ours = ContextMiddleware(
-        ContextAssembler(config=AssemblyConfig(sanitize=True, neighbors="unfiltered")), tools=["search"]
-    )
-    model = Scripted(calls("the falcon", "due"), AIMessage("It is due [1]."))
-    create_agent(model, [found], middleware=[ours]).invoke({"messages": [("user", "When?")]})
-    one, other = (message.content for message in tool_messages(model.prompts[-1]))
-    assert one == f"[1] Source: web<\\/s>.html, page 3\n{DEFUSED}"
-    assert "[1]" in other
-
-
-async def test_its_runs_stand_below_it() -> None:
-    for awaited in (False, True):
-        recorder = Recorder()
-        tool, config = context_tool(scored()), {"callbacks": [recorder], "tags": ["mine"]}
-        await tool.ainvoke(call("falcon"), config) if awaited else tool.invoke(call("falcon"), config)  # type: ignore[arg-type]
-        above = {name for name, _ in recorder.runs.values() if not name.startswith("ctxassembly.")}
-        assert above == {"ScoredRetriever", "ContextAssembler.as_context"}
-        assert all(parent is not None for _, parent in recorder.runs.values())
-        assert [name for name, _ in recorder.events] == ["context_assembled"]
-
-
 # What it takes
 
 
 def test_a_retriever_is_asked_for() -> None:
-    with pytest.raises(ConfigError, match="retriever must be a retriever, or another Runnable"):
+    with pytest.raises(ConfigError, match="retriever must be"):
         context_tool(CORPUS)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="content must be one of 'text', 'search_results', got 'html'"):
         context_tool(scored(), content="html")  # type: ignore[arg-type]
-
-
-def test_one_of_ours_has_its_assembler() -> None:
-    for retriever in (scored(), indexed()):
-        with pytest.raises(ConfigError, match=f"assembler must be None with a {type(retriever).__name__}"):
-            context_tool(retriever, assembler=ContextAssembler())
 
 
 def test_labels_are_not_counted_out() -> None:
@@ -190,94 +148,42 @@ def test_labels_are_not_counted_out() -> None:
         scored(k=2).context("falcon")
 
 
-WRAPPED: dict[str, Any] = {
-    "retry": lambda: scored().with_retry(),
-    "fallbacks": lambda: scored().with_fallbacks([scored()]),
-    "binding": lambda: indexed().bind(filter={"source": "B.pdf"}),
-    "configurable": lambda: indexed().configurable_fields(filter=ConfigurableField("filter")),
-}
-
-
-@pytest.mark.parametrize("made", WRAPPED)
-def test_what_would_be_assembled_twice_is_refused(made: str) -> None:
-    with pytest.raises(ConfigError, match="belongs around the search inside"):
-        context_tool(WRAPPED[made]())
-    inside = ContextAssemblyRetriever(
-        retriever=plain().with_retry(), assembler=ContextAssembler(config=OPEN, store=memory_store(CORPUS))
-    )
-    assert context_tool(inside).invoke({"query": "falcon in C"}).startswith("[1] Source: C.pdf")
-
-
 # In an agent
 
 
-class Model(GenericFakeChatModel):
-    """Says what it is told to, whatever its tools are."""
-
-    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-        return self
-
-
-def asking(*queries: str, turn: int = 0) -> AIMessage:
-    made = [call(query, number=f"{turn}-{n}") for n, query in enumerate(queries)]
-    return AIMessage("", tool_calls=made)
-
-
-def agent(tool: BaseTool, answers: list[AIMessage], **settings: Any) -> Any:
-    return create_agent(Model(messages=iter(answers)), [tool], **settings)
+ASKED: Any = {"messages": [HumanMessage("What is what?")]}
 
 
 def contexts(state: Any) -> list[Context]:
-    return [Context.from_dict(one.artifact) for one in state["messages"] if isinstance(one, ToolMessage)]
+    return [Context.from_dict(one.artifact) for one in tool_messages(state["messages"])]
 
 
-def sent(context: Context) -> list[str]:
-    return [context.text[slice(*source.span)] for source in context.provenance]
-
-
-def labels(state: Any) -> list[str]:
-    return [citation.label for context in contexts(state) for citation in context.citations]
-
-
-THREAD: Any = {"configurable": {"thread_id": "1"}}
-ASKED: Any = {"messages": [HumanMessage("What is what?")]}
+def sent(found: list[Context]) -> list[str]:
+    return [context.text[slice(*source.span)] for context in found for source in context.provenance]
 
 
 @pytest.mark.parametrize("kind", RETRIEVERS)
 @pytest.mark.parametrize("awaited", [False, True])
 async def test_each_call_goes_on_after_the_labels_before(kind: str, awaited: bool) -> None:
     """One after the other, and several at once."""
-    answers = [asking("falcon", "ember", "willow"), asking("copper", turn=1), AIMessage("It is the falcon [1] [2].")]
-    tool = context_tool(RETRIEVERS[kind](), assembler=ContextAssembler(config=OPEN) if kind == "any" else None)
-    app = agent(tool, answers)
-    state = await app.ainvoke(ASKED) if awaited else app.invoke(ASKED)
-    found = labels(state)
-    assert len(contexts(state)) == 4
-    assert len(set(found)) > 4
-    assert "1" in found
-    texts = [source for context in contexts(state)[3:] for source in sent(context)]
-    assert {text for context in contexts(state)[:3] for text in sent(context)}.isdisjoint(texts)
+    turns = [calls("falcon", "ember", "willow", name="leaflets"), calls("copper", name="leaflets")]
+    assembler = ContextAssembler(config=OPEN) if kind == "any" else None
+    tool = context_tool(RETRIEVERS[kind](), "leaflets", assembler=assembler)
+    state = await run(create_agent(Scripted(*turns, AIMessage("It is [1] [2].")), [tool]), ASKED, awaited=awaited)
+    *first, last = contexts(state)
+    labels = [citation.label for context in (*first, last) for citation in context.citations]
+    assert "1" in labels
+    assert len(set(labels)) > 4
+    assert set(sent(first)).isdisjoint(sent([last]))
     message = resolve_citations(state["messages"][-1], state["messages"])
     annotations = message.content_blocks[0]["annotations"]  # type: ignore[typeddict-item]
     assert [one["extras"]["label"] for one in annotations] == ["1", "2"]
-    assert resolve("All.", state["messages"]).unused != ()
 
 
 def test_the_assemblers_own_labels_take_precedence() -> None:
-    state = agent(
-        context_tool(scored(conversation=Conversation(labels=Labels(40)))), [asking("falcon"), AIMessage("Done.")]
-    ).invoke(ASKED)
-    assert labels(state)[0] == "40"
-
-
-def test_an_answer_chain_goes_on_after_them() -> None:
-    state = agent(context_tool(scored()), [asking("falcon"), AIMessage("Done.")]).invoke(ASKED)
-    model = Model(messages=iter([AIMessage('{"question": "What of the ember?"}'), AIMessage("Yes.")]))
-    chain = answer_chain(model, scored())
-    said = chain.invoke({"input": "And the ember?", "chat_history": state["messages"]})
-    known = {one.document_id: one.label for one in resolve("", state["messages"]).unused}
-    cited = said["context"][0].metadata["citation"]
-    assert cited["label"] == known[cited["document_id"]]
+    tool = context_tool(scored(conversation=Conversation(labels=Labels(40))), "leaflets")
+    state = create_agent(Scripted(calls("falcon", name="leaflets"), AIMessage("Done.")), [tool]).invoke(ASKED)
+    assert contexts(state)[0].citations[0].label == "40"
 
 
 # Whose text a caller may read: a handbook of two tenants, whose chunks stand between each other
@@ -335,7 +241,8 @@ async def test_an_agent_reads_what_its_user_may_neighbors_too(kind: str, awaited
     make, condition = TENANTED[kind]
     tool = context_tool(make(), filter=condition)
     for tenant in ("north", "south"):
-        app = agent(tool, [asking("gate 5 opens", "gate 8 opens"), AIMessage("Done.")], context_schema=str)
+        model = Scripted(calls("gate 5 opens", "gate 8 opens", name="search_documents"), AIMessage("Done."))
+        app: Any = create_agent(model, [tool], context_schema=str)
         call: Any = {"config": {"configurable": {"tenant": tenant}}, "context": tenant}
         state = await app.ainvoke(ASKED, **call) if awaited else app.invoke(ASKED, **call)
         for context in contexts(state):
@@ -348,24 +255,16 @@ async def test_an_agent_reads_what_its_user_may_neighbors_too(kind: str, awaited
 
 def test_neighbors_that_everybody_may_read_are_the_other_tenants() -> None:
     """So the test above could fail."""
-    app = agent(context_tool(over_an_index("unfiltered")), [asking("gate 5"), AIMessage("Done.")])
-    (context,) = contexts(app.invoke(ASKED))
-    assert read_by(context) == {"north", "south"}
+    message = context_tool(over_an_index("unfiltered")).invoke(call("gate 5"))
+    assert read_by(Context.from_dict(message.artifact)) == {"north", "south"}
 
 
 def test_a_filter_that_no_search_would_apply_is_refused() -> None:
-    app = agent(context_tool(plain().with_retry(), filter=of_config), [asking("falcon"), AIMessage("Done.")])
-    with pytest.raises(InputError, match="needs a VectorStoreRetriever or ScoredRetriever directly inside"):
-        app.invoke(ASKED, {"configurable": {"tenant": "north"}})
+    model = Scripted(calls("falcon", name="search_documents"))
+    for found in (plain().with_retry(), scored().with_retry()):
+        app: Any = create_agent(model, [context_tool(found, filter=of_config)])
+        with pytest.raises(ConfigError, match="needs a VectorStoreRetriever or ScoredRetriever directly inside"):
+            app.invoke(ASKED, {"configurable": {"tenant": "north"}})
+        model = Scripted(calls("falcon", name="search_documents"))
     with pytest.raises(ConfigError, match="filter must be a function from the runtime"):
         context_tool(plain(), filter={"tenant": "north"})  # type: ignore[arg-type]
-
-
-def test_a_search_that_fails_is_told_as_any_tools_failure() -> None:
-    def failing(query: str) -> Any:
-        message = "the index is down"
-        raise ConnectionError(message)
-
-    tool = context_tool(RunnableLambda(failing))
-    with pytest.raises(ConnectionError, match="the index is down"):
-        tool.invoke(call("falcon"))

@@ -9,24 +9,19 @@ import pytest
 from langchain_classic.retrievers import EnsembleRetriever
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.language_models import FakeListChatModel
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from ctxassembly import AssemblyConfig, MemoryIndex, RetrievalConfig
-from ctxassembly.evaluate import assembled, evaluate
+from ctxassembly import AssemblyConfig
+from ctxassembly.evaluate import evaluate
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
-    ContextRetriever,
     VectorStoreNeighbors,
-    answer_chain,
     number_chunks,
 )
-from langchain_samples import WordEmbeddings, chunks
+from langchain_samples import WordEmbeddings
 
 TOPICS = ("with", "try", "for", "while", "assignment", "import", "class", "lambda", "raise")
 CORPUS = {f"{name}.txt": "\n".join(map(str.strip, topics[name].splitlines())) for name in TOPICS}
@@ -74,34 +69,3 @@ def test_an_ensemble_and_chains_after_it_are_measured(systems: dict[str, Any]):
         # The blocks of a chain are the same text as its context, and have the same sources.
         assert report.estimate("chain", measure) == report.estimate("context", measure)
         assert report.estimate("retriever", measure) == report.estimate("context", measure)
-
-
-def test_documents_are_a_corpus(found: Any, systems: dict[str, Any]):
-    _, ensemble, documents = found
-    whole, restored = (evaluate(QUESTIONS, systems, corpus=one, progress=False) for one in (CORPUS, documents))
-    for system in systems:
-        for measure in ("recall", "complete"):
-            assert restored.estimate(system, measure) == whole.estimate(system, measure)
-    ours = assembled(ensemble, AssemblyConfig(max_tokens=400))(QUESTIONS[0]["question"])
-    assert {citation.source for citation in ours.citations} <= CORPUS.keys()
-
-
-def test_chains_that_answer_are_measured(found: Any):
-    _, ensemble, documents = found
-    model = FakeListChatModel(responses=["It is re-raised [1]."])
-    prompt = ChatPromptTemplate.from_template("{context}\n\n{question}")
-    rag = RunnablePassthrough.assign(context=lambda inputs: ensemble.invoke(inputs["question"])).assign(
-        answer=prompt | model | StrOutputParser()
-    )
-    index = MemoryIndex(chunks(documents))
-    retriever = ContextRetriever(index, None, config=RetrievalConfig(strategy="keyword"))
-    ours = answer_chain(model, retriever)
-    systems = {
-        "rag": lambda question: rag.invoke({"question": question}),
-        "ours": lambda question: ours.invoke({"input": question}),
-    }
-    report = evaluate([QUESTIONS[0]], systems, corpus=CORPUS, progress=False)
-    assert not report.errors
-    for system in systems:
-        assert report.estimate(system, "citations").mean in (0, 1)
-        assert report.estimate(system, "tokens").mean > 100

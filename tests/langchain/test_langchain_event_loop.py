@@ -9,12 +9,10 @@ import pytest
 from heartbeat import Slow
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import RunnableLambda
-from langgraph.graph import END, START, MessagesState, StateGraph
 
 from agent_samples import Scripted, asked, calls, index, pages, search
 from agent_samples import agent as agent_of
-from chain_samples import ANSWER, QUESTION, retriever
+from chain_samples import QUESTION, retriever
 from chain_samples import Scripted as ScriptedAnswers
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
 from langchain_ctxassembly import (
@@ -42,10 +40,6 @@ async def _streamed(assembler: ContextAssembler) -> Any:
     return [piece async for piece in assembler.astream(DOCUMENTS)]
 
 
-async def _piped(assembler: ContextAssembler) -> Any:
-    return await (RunnableLambda(lambda _: DOCUMENTS) | assembler).ainvoke("water?")
-
-
 async def _retrieved(assembler: ContextAssembler) -> Any:
     found = index(*DOCUMENTS).as_retriever()
     return await ContextAssemblyRetriever(retriever=found, assembler=assembler).ainvoke("water?")
@@ -55,74 +49,47 @@ async def _searched(assembler: ContextAssembler) -> Any:
     return await ContextRetriever(MemoryIndex(CHUNKS), config=KEYWORD, assembler=assembler).ainvoke("drink water?")
 
 
-WAYS: dict[str, Way] = {
-    "ainvoke": lambda assembler: assembler.ainvoke(DOCUMENTS),
-    "abatch": lambda assembler: assembler.abatch([DOCUMENTS, DOCUMENTS]),
-    "astream": _streamed,
-    "atransform_documents": lambda assembler: assembler.atransform_documents(DOCUMENTS),
-    "acompress_documents": lambda assembler: assembler.acompress_documents(DOCUMENTS, "water?"),
-    "a pipe": _piped,
-    "ContextAssemblyRetriever": _retrieved,
-    "ContextRetriever": _searched,
+async def _listened(assembler: ContextAssembler) -> Any:
+    return [event async for event in assembler.as_context().astream_events(DOCUMENTS, version="v2")]
+
+
+async def _by_node(assembler: ContextAssembler) -> Any:
+    return await context_node(assembler).ainvoke({"query": "water?", "documents": DOCUMENTS})
+
+
+async def _by_middleware(assembler: ContextAssembler) -> Any:
+    model = Scripted(calls("topic1 before1"), AIMessage("It is [1]."))
+    middleware = ContextMiddleware(assembler, tools=["search"])
+    graph = agent_of(model, search(index(*pages("before.pdf")).as_retriever()), middleware=middleware)
+    return await graph.ainvoke(asked("What is topic1?"))
+
+
+async def _by_tool(assembler: ContextAssembler) -> Any:
+    tool = context_tool(index(*DOCUMENTS).as_retriever(), "leaflets", "Searches.", assembler=assembler)
+    return await tool.ainvoke({"name": "leaflets", "args": {"query": "water?"}, "id": "1", "type": "tool_call"})
+
+
+async def _answered(assembler: ContextAssembler) -> Any:
+    chain: Any = answer_chain(ScriptedAnswers(), retriever(assembler=assembler))
+    return await chain.ainvoke({"input": QUESTION})
+
+
+WAYS: dict[str, tuple[Way, str]] = {
+    "ainvoke": (lambda assembler: assembler.ainvoke(DOCUMENTS), "trace_to_plain"),
+    "astream": (_streamed, "trace_to_plain"),
+    "acompress_documents": (lambda assembler: assembler.acompress_documents(DOCUMENTS, "water?"), "trace_to_plain"),
+    "ContextAssemblyRetriever": (_retrieved, "trace_to_plain"),
+    "ContextRetriever": (_searched, "trace_to_plain"),
+    "listeners": (_listened, "trace_to_plain"),
+    "a node": (_by_node, "to_plain"),
+    "the middleware": (_by_middleware, "to_plain"),
+    "a tool": (_by_tool, "to_plain"),
+    "an answer chain": (_answered, "trace_to_plain"),
 }
 
 
-@pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
-    return Slow(monkeypatch)
-
-
 @pytest.mark.parametrize("way", WAYS)
-async def test_documents_are_made_beside_the_loop(way: str, slow: Slow) -> None:
+async def test_what_takes_long_is_done_beside_the_loop(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, (run, writes) = Slow(monkeypatch), WAYS[way]
     assembler = ContextAssembler(config=slow.config)
-    assert await slow.leaves_the_loop_free(lambda: WAYS[way](assembler), "count", "trace_to_plain")
-
-
-async def test_a_context_is_made_beside_the_loop(slow: Slow) -> None:
-    context = ContextAssembler(config=slow.config).as_context()
-    assert str(await slow.leaves_the_loop_free(lambda: context.ainvoke(DOCUMENTS), "count"))
-
-
-async def test_what_listeners_hear_is_written_beside_the_loop(slow: Slow) -> None:
-    context = ContextAssembler(config=slow.config).as_context()
-
-    async def listen() -> list[Any]:
-        return [event["event"] async for event in context.astream_events(DOCUMENTS, version="v2")]
-
-    assert "on_custom_event" in await slow.leaves_the_loop_free(listen, "count", "trace_to_plain")
-
-
-class State(MessagesState, total=False):
-    question: str
-    documents: list[Document]
-    context: dict[str, Any]
-
-
-async def test_a_node_of_a_graph_writes_its_context_beside_the_loop(slow: Slow) -> None:
-    node: Any = context_node(ContextAssembler(config=slow.config), query="question")
-    graph: Any = StateGraph(State).add_node("read", node).add_edge(START, "read").add_edge("read", END).compile()
-    given = {"question": "water?", "documents": DOCUMENTS}
-    state = await slow.leaves_the_loop_free(lambda: graph.ainvoke(given), "count", "to_plain")
-    assert state["context"]["text"]
-
-
-async def test_a_middleware_counts_and_writes_beside_the_loop(slow: Slow) -> None:
-    model = Scripted(*[calls("topic1 before1"), AIMessage("It is [1].")] * 2)
-    middleware = ContextMiddleware(ContextAssembler(config=slow.config), tools=["search"])
-    graph = agent_of(model, search(index(*pages("before.pdf")).as_retriever()), middleware=middleware)
-    await slow.leaves_the_loop_free(lambda: graph.ainvoke(asked("What is topic1?")), "count", "to_plain")
-
-
-async def test_a_tool_writes_what_it_found_beside_the_loop(slow: Slow) -> None:
-    tool = context_tool(
-        index(*DOCUMENTS).as_retriever(), "leaflets", "Searches.", assembler=ContextAssembler(config=slow.config)
-    )
-    call = {"name": "leaflets", "args": {"query": "water?"}, "id": "1", "type": "tool_call"}
-    assert (await slow.leaves_the_loop_free(lambda: tool.ainvoke(call), "count", "to_plain")).artifact["text"]
-
-
-async def test_an_answer_chain_assembles_and_tells_beside_the_loop(slow: Slow) -> None:
-    source = retriever(assembler=ContextAssembler(config=slow.config))
-    chain: Any = answer_chain(ScriptedAnswers(), source)
-    answered = await slow.leaves_the_loop_free(lambda: chain.ainvoke({"input": QUESTION}), "count", "trace_to_plain")
-    assert answered["answer"] == ANSWER
+    assert await slow.leaves_the_loop_free(lambda: run(assembler), "count", writes)

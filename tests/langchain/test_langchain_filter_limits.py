@@ -8,9 +8,6 @@ from functools import reduce
 from typing import Any
 
 import pytest
-from langchain_chroma import Chroma
-from langchain_community.vectorstores import FAISS
-from langchain_core.vectorstores import InMemoryVectorStore
 from qdrant_client import models
 
 from ctxassembly import ConfigError, MemoryIndex, RetrievalConfig
@@ -20,7 +17,8 @@ from langchain_ctxassembly import (
     ContextRetriever,
     VectorStoreNeighbors,
 )
-from langchain_samples import WordEmbeddings, chunks, documents, memory_store
+from langchain_samples import chunks, documents, memory_store, vector_store
+from vector_stores import chroma, faiss
 
 FOUND = documents("gastro", count=3, tenant="ours")
 QUESTION = "When does it end?"
@@ -49,41 +47,22 @@ QDRANTS: dict[str, tuple[Any, str]] = {
 }
 
 
-def vectorstore(kind: Any) -> Any:
-    given = {"collection_name": "filter_limits"} if kind is Chroma else {}
-    return kind.from_documents(FOUND, WordEmbeddings(), ids=[str(one.id) for one in FOUND], **given)
-
-
-def neighbors(kind: Any) -> Callable[[Any], Any]:
-    return lambda condition: VectorStoreNeighbors(vectorstore(kind), filter=condition)
-
-
-def assembled(condition: Any) -> Any:
-    return ContextAssembler(store=memory_store(FOUND), filter=condition).invoke(list(FOUND))
-
-
-def retrieved(kind: Any) -> Callable[[Any], Any]:
-    def read(condition: Any) -> Any:
-        search = vectorstore(kind).as_retriever(search_kwargs={"filter": condition})
-        return ContextAssemblyRetriever(retriever=search, assembler=ContextAssembler(store=memory_store(FOUND))).invoke(
-            QUESTION
-        )
-
-    return read
-
-
 def of_index(condition: Any) -> Any:
     retriever = ContextRetriever(MemoryIndex(chunks(FOUND)), config=RetrievalConfig(strategy="keyword"))
     return retriever.invoke(QUESTION, filter=condition)
 
 
+def of_search(condition: Any) -> Any:
+    search = chroma(FOUND).as_retriever(search_kwargs={"filter": condition})
+    return ContextAssemblyRetriever(retriever=search, assembler=ContextAssembler(store=memory_store(FOUND)))
+
+
 READERS: dict[str, Callable[[Any], Any]] = {
-    "neighbors of Chroma": neighbors(Chroma),
-    "neighbors of FAISS": neighbors(FAISS),
-    "neighbors of a store in memory": neighbors(InMemoryVectorStore),
-    "an assembler": assembled,
-    "a retriever over Chroma": retrieved(Chroma),
-    "a retriever over FAISS": retrieved(FAISS),
+    "neighbors of Chroma": lambda condition: VectorStoreNeighbors(chroma(FOUND), filter=condition),
+    "neighbors of FAISS": lambda condition: VectorStoreNeighbors(faiss(FOUND), filter=condition),
+    "neighbors of a store in memory": lambda condition: VectorStoreNeighbors(vector_store(FOUND), filter=condition),
+    "an assembler": lambda condition: ContextAssembler(store=memory_store(FOUND), filter=condition),
+    "a retriever over Chroma": of_search,
     "a retriever over an index": of_index,
 }
 CASES = [(reader, name, MAPPINGS) for reader in READERS for name in MAPPINGS]

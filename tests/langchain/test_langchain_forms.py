@@ -6,12 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 
 from ctxassembly import AssemblyConfig, Context
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import InputError
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
@@ -107,15 +106,3 @@ def test_an_empty_context_says_so_to_the_model(content: Any) -> None:
     read, artifact = to_tool_output(context, content=content)
     assert read == "(Er zijn geen documenten gevonden.)"
     assert Context.from_dict(artifact) == context
-
-
-def test_another_content_is_an_error() -> None:
-    context = assembler().as_context().invoke(HITS)
-    with pytest.raises(ConfigError, match=r"content must be one of 'text', 'search_results', got 'markdown'"):
-        to_tool_output(context, content="markdown")  # type: ignore[arg-type]
-
-
-def test_metadata_of_any_kind_become_plain() -> None:
-    odd = Document("Drink.", metadata={"source": "a.pdf", "when": object, "score": float("inf")})
-    _, artifact = to_tool_output(ContextAssembler().as_context().invoke([odd]))
-    json.dumps(artifact, allow_nan=False)

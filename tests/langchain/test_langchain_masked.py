@@ -85,23 +85,6 @@ async def test_names_that_were_masked_before_do_not_come_back_with_neighbors() -
     assert awaited.to_string() == masked(undone)
 
 
-async def test_so_it_is_in_the_retriever() -> None:
-    retriever = ContextAssemblyRetriever.from_vectorstore(
-        vector_store(CORPUS), hits=1, assembler=assembler(transform_fetched=mask)
-    )
-    chain: Any = retriever | (lambda found: "\n\n".join(each.page_content for each in found))
-    for text in (chain.invoke(QUERY), await chain.ainvoke(QUERY)):
-        assert len(NAME.findall(text)) == 2  # those of the hit, which this chain doesn't mask
-        assert text.count("<PERSON>") == 12
-
-
-async def test_what_was_removed_before_stays_out() -> None:
-    gone = {"notes#3", "notes#5"}
-    keeping = assembler(transform_fetched=lambda chunks: [chunk for chunk in chunks if chunk.id not in gone])
-    for found in (keeping.invoke([CORPUS[4]]), await keeping.ainvoke([CORPUS[4]])):
-        assert not gone & {chunk_id for each in found for chunk_id in each.metadata["chunk_ids"]}
-
-
 async def test_a_hook_that_can_only_be_awaited_is_an_error_in_a_sync_chain() -> None:
     with pytest.raises(InputError, match="transform_fetched can only be awaited"):
         assembler(transform_fetched=amask).invoke([CORPUS[4]])

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
-from langchain_core.runnables import RunnableLambda
 
 from ctxassembly import AssemblyConfig
 from langchain_ctxassembly import ContextAssembler, to_messages
@@ -18,16 +17,3 @@ def test_the_messages_are_those_of_the_engine(style: str, language: str) -> None
     assert (type(system), type(user)) == (SystemMessage, HumanMessage)
     expected = context.to_messages("Why?", style, "Be kind.", **own)
     assert [system.content, user.content] == [each["content"] for each in expected]
-
-
-def test_a_chain_has_them_after_the_context() -> None:
-    chain = ContextAssembler().as_context() | RunnableLambda(lambda context: to_messages(context, context.query))
-    messages = chain.invoke({"documents": documents("a", count=1), "query": "Why?"})
-    assert messages[-1].text.endswith("Question: Why?")
-
-
-def test_braces_in_documents_are_mere_text() -> None:
-    (document,) = documents("a", count=1)
-    document.page_content = "A {template} of {{braces}}."
-    context = ContextAssembler().as_context().invoke([document])
-    assert "A {template} of {{braces}}." in to_messages(context, "{why}?")[1].text

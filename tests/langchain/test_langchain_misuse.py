@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 from langchain_core.runnables import RunnableLambda
 
-from ctxassembly import AssemblyConfig, Chunk, MemoryIndex
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly import AssemblyConfig
+from ctxassembly.errors import InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, to_messages
 from langchain_samples import document, documents, vector_store
 
 VECTORSTORE = vector_store(documents("A"))
 SEARCH = VECTORSTORE.as_retriever()
-INDEX = MemoryIndex([Chunk("a", "a", "Rest.")])
 
 
 def test_what_is_made_already_is_taken_as_it_is() -> None:
@@ -36,23 +35,6 @@ def test_a_retriever_that_returns_no_list_is_named(found: Any) -> None:
         retriever.invoke("falcon")
 
 
-def test_a_chain_names_the_input_to_write() -> None:
-    given = {"question": "May I drink?", "found": documents("A")}
-    with pytest.raises(InputError) as caught:
-        ContextAssembler().invoke(given)
-    instead = "{'documents': itemgetter('found'), 'query': itemgetter('question')} | assembler"
-    assert str(caught.value).endswith(f"write {instead}")
-
-
 def test_a_constructor_takes_its_parameters_by_name() -> None:
     with pytest.raises(TypeError, match="positional argument"):
         ContextAssembler(AssemblyConfig())  # type: ignore[call-arg]
-
-
-def test_a_vocabulary_that_is_missing_is_an_error_at_construction(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise ConfigError.worded("encoding", f"the vocabulary of {name!r} is not on this machine")
-
-    monkeypatch.setattr("langchain_ctxassembly.assembler.counter_for", missing)
-    with pytest.raises(ConfigError, match="'o200k_base' is not on this machine"):
-        ContextAssembler(config=AssemblyConfig(encoding="o200k_base"))

@@ -14,7 +14,6 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from pydantic import TypeAdapter
 
 from ctxassembly import AssemblyConfig, Context
-from ctxassembly.errors import InputError
 from langchain_ctxassembly import ContextAssembler, resolve_citations, to_search_results, to_tool_output
 from langchain_samples import document, documents, memory_store
 
@@ -185,16 +184,6 @@ def test_an_answer_with_native_citations_is_not_read_for_labels() -> None:
     assert message.response_metadata["ctxassembly"] == {"unknown": []}
 
 
-def test_without_the_name_of_a_provider_the_native_form_is_read_all_the_same() -> None:
-    context = read(("A", 2))
-    web = {"type": "web_search_result_location", "url": "https://example.org", "cited_text": "x", "title": "X"}
-    blocks: Any = [text("the meadow", location(context, 0, 1, 2), web), text("No.")]
-    message = resolve_citations(AIMessage(blocks), context)
-    first, second = annotations(message)
-    assert first["extras"]["chunk_ids"] == ["A#2"]
-    assert second == {"type": "non_standard_annotation", "value": web}
-
-
 def test_the_result_may_be_sent_again() -> None:
     """As far as its provider is Anthropic: it is then mere text, since the API refuses what it doesn't know."""
     context = read(("A", 2))
@@ -204,10 +193,3 @@ def test_the_result_may_be_sent_again() -> None:
     again = server.asked[-1]["messages"]
     MESSAGES.validate_python(again)
     assert again[1] == {"role": "assistant", "content": [{"type": "text", "text": "the meadow"}]}
-
-
-@pytest.mark.parametrize("given", [3, "text", None])
-def test_what_holds_no_sources_is_refused_here_too(given: Any) -> None:
-    answer = AIMessage([text("It.", location(read(("A", 2)), 0, 1, 2))])
-    with pytest.raises(InputError, match="sources must be contexts"):
-        resolve_citations(answer, given)

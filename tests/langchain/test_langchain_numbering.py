@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from langchain_core.documents import Document
 from langchain_qdrant import QdrantVectorStore
@@ -55,21 +53,6 @@ def test_what_a_second_splitter_copied_is_refused() -> None:
         number_chunks(SPLITTER.split_documents(whole))
 
 
-@pytest.mark.parametrize("wrong", ["text", [PAGES[0], "text"], [None]])
-def test_anything_else_is_an_error(wrong: Any) -> None:
-    with pytest.raises(InputError, match="documents must be a list of Document"):
-        number_chunks(wrong)
-
-
-def test_one_document_is_told_to_be_a_list_of_one() -> None:
-    with pytest.raises(InputError, match=r"got one: write number_chunks\(\[document\]\)"):
-        number_chunks(PAGES[0])  # type: ignore[arg-type]
-
-
-def test_documents_may_come_one_by_one_as_from_lazy_load() -> None:
-    assert number_chunks(iter(PAGES)) == number_chunks(PAGES)
-
-
 def test_stores_that_take_uuids_alone() -> None:
     chunks = number_chunks(SPLITTER.split_documents(PAGES), id_of=uuid_of)
     client = QdrantClient(":memory:")
@@ -99,12 +82,3 @@ def test_a_short_overlap_of_the_splitter_is_read_once(has_offsets: bool) -> None
         ]
     )
     assert len(as_before.page_content) > len(found.page_content) + 100
-
-
-def test_a_short_overlap_of_a_script_without_spaces_is_read_once() -> None:
-    trades = zip("织木铁石陶皮", "毛板钉砖碗鞋", "春夏秋冬晨夜", strict=True)
-    text = "".join(f"{time}天{trade}工用自己的{ware}付了房租，其余的钱买{ware}和盐。" for trade, ware, time in trades)
-    splitter = RecursiveCharacterTextSplitter(chunk_size=30, chunk_overlap=5)
-    chunks = number_chunks(splitter.split_documents([Document(text, metadata={"source": "a.txt"})]))
-    (found,) = ContextAssembler().invoke(chunks)
-    assert found.page_content.split("\n", 1)[1].replace("\n", "") == text

@@ -4,23 +4,23 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from random import Random
 from typing import Any
 
 import psycopg
 import pytest
 from langchain_core.documents import Document
-from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
+from langchain_postgres import PGEngine, PGVector
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
 from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig, reciprocal_rank_fusion
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from ctxassembly import AssemblyConfig, ChunkRef, Hit, MetadataKeys, assemble
-from ctxassembly.errors import ConfigError, InputError, NothingToJoinWarning
+from ctxassembly.errors import InputError, NothingToJoinWarning
 from ctxassembly.testing import store_cases
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, PGVectorNeighbors
-from langchain_samples import WordEmbeddings, chunks, document, documents, vector_store
+from langchain_samples import WordEmbeddings, chunks, document
+from postgres_stores import KINDS, PostgresStores
 
 HOSTILE = ("O'Brien", "x' OR '1'='1", '%(a)s :b "c" \\ $1 ✓')
 CORPUS = [
@@ -28,59 +28,18 @@ CORPUS = [
     for document_id in ("A", "B", *HOSTILE)
     for at in range(9)
 ]
-KINDS = ["columns", "json", "old"]
 FILTER = {"tenant": "ours"}
 
 
-class Database:
-    """Makes vector stores of each kind over one database, and disposes of their engines."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.engines: list[Any] = []
-
-    def engine(self) -> PGEngine:
-        engine = PGEngine.from_connection_string(self.url)
-        self.engines.append(engine)
-        return engine
-
-    def store(self, kind: str, corpus: list[Document] = CORPUS, **options: Any) -> Any:
-        if kind == "old":
-            connection = create_engine(self.url)
-            self.engines.append(connection)
-            store: Any = PGVector(WordEmbeddings(), connection=connection, **options)
-        else:
-            engine = self.engine()
-            columns = [Column("document_id", "text"), Column("chunk_index", "integer")] if kind == "columns" else []
-            engine.init_vectorstore_table(
-                "chunks", 64, id_column=Column("id", "text"), metadata_columns=list(columns),
-                hybrid_search_config=options.get("hybrid_search_config"),
-            )  # fmt: skip
-            names = [column.name for column in columns]
-            store = PGVectorStore.create_sync(
-                engine, WordEmbeddings(), "chunks", id_column="id", metadata_columns=names, **options
-            )
-        store.add_documents(corpus)
-        return store
-
-    def dispose(self) -> None:
-        for engine in self.engines:
-            if isinstance(engine, PGEngine):
-                asyncio.run(engine.close())
-            else:
-                engine.dispose()
-
-
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    database = Database(database_url)
-    yield database
-    database.dispose()
+def stores(database_url: str) -> Iterator[PostgresStores]:
+    with PostgresStores(database_url) as made:
+        yield made
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_it_answers_as_every_store_has_to(database: Database, kind: str) -> None:
-    store = PGVectorNeighbors(database.store(kind))
+async def test_it_answers_as_every_store_has_to(stores: PostgresStores, kind: str) -> None:
+    store = PGVectorNeighbors(stores.make(kind, CORPUS))
     for case in store_cases(chunks(CORPUS)):
         case.check(store.fetch(case.refs))
         if kind != "old":  # a PGVector made for sync calls
@@ -129,8 +88,8 @@ REFS = [ChunkRef("A", 1), ChunkRef("A", 6), ChunkRef("B", 8), ChunkRef("B", 9), 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_one_statement_for_all_documents_and_the_embedding_stays_there(database: Database, kind: str) -> None:
-    store = await asyncio.to_thread(database.store, kind)
+async def test_one_statement_for_all_documents_and_the_embedding_stays_there(stores: PostgresStores, kind: str) -> None:
+    store = await asyncio.to_thread(stores.make, kind, CORPUS)
     neighbors = PGVectorNeighbors(store)
     with statements(engine_of(store)) as seen:
         found = await asyncio.to_thread(neighbors.fetch, REFS)
@@ -149,20 +108,9 @@ async def test_one_statement_for_all_documents_and_the_embedding_stays_there(dat
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_chunks_by_id_and_whole_documents_in_the_same_statement(database: Database, kind: str) -> None:
-    store = database.store(kind)
-    with statements(engine_of(store)) as seen:
-        found = PGVectorNeighbors(store, filter=FILTER).fetch(
-            [ChunkRef("A", 1), ChunkRef("A", chunk_id="A#2"), ChunkRef("A", chunk_id="A#6"), ChunkRef("B")]
-        )
-    assert len(seen) == 1
-    assert {chunk.id for chunk in found} == {"A#1", "A#2", *(f"B#{at}" for at in range(9) if at != 6)}
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("document_id", HOSTILE)
-def test_hostile_document_ids_are_values_and_nothing_else(database: Database, kind: str, document_id: str) -> None:
-    neighbors = PGVectorNeighbors(database.store(kind), filter=FILTER)
+def test_hostile_document_ids_are_values_and_nothing_else(stores: PostgresStores, kind: str, document_id: str) -> None:
+    neighbors = PGVectorNeighbors(stores.make(kind, CORPUS), filter=FILTER)
     found = neighbors.fetch([ChunkRef(document_id, 3), ChunkRef(document_id, 6)])
     assert [(chunk.document_id, chunk.index) for chunk in found] == [(document_id, 3)]
     assert neighbors.fetch([ChunkRef(document_id + "'", 3)]) == []
@@ -170,14 +118,14 @@ def test_hostile_document_ids_are_values_and_nothing_else(database: Database, ki
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("value", ["x' OR '1'='1", "ours' --", {"$in": ["x') OR ('1'='1"]}])
-def test_hostile_filter_values_open_nothing(database: Database, kind: str, value: Any) -> None:
-    neighbors = PGVectorNeighbors(database.store(kind), filter={"tenant": value})
+def test_hostile_filter_values_open_nothing(stores: PostgresStores, kind: str, value: Any) -> None:
+    neighbors = PGVectorNeighbors(stores.make(kind, CORPUS), filter={"tenant": value})
     assert neighbors.fetch([*REFS, ChunkRef("A")]) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_filter_holds_in_the_database(database: Database, kind: str) -> None:
-    store = database.store(kind)
+def test_the_filter_holds_in_the_database(stores: PostgresStores, kind: str) -> None:
+    store = stores.make(kind, CORPUS)
     for condition in (FILTER, {"$and": [{"tenant": {"$in": ["ours"]}}, {"source": {"$like": "A%"}}]}):
         with statements(engine_of(store)) as seen:
             found = PGVectorNeighbors(store, filter=condition).fetch([ChunkRef("A", 5), ChunkRef("A", 6)])
@@ -191,20 +139,20 @@ def test_the_filter_holds_in_the_database(database: Database, kind: str) -> None
 
 
 @pytest.mark.parametrize("kind", ["json", "old"])
-def test_json_may_hold_the_index_in_any_form_and_odd_values_beside_it(database: Database, kind: str) -> None:
+def test_json_may_hold_the_index_in_any_form_and_odd_values_beside_it(stores: PostgresStores, kind: str) -> None:
     forms = [0, "1", 2.0, "3.0", "four", None, {"at": 6}, 7]
     corpus = [
         Document(id=f"c{at}", page_content=f"part {at}", metadata={"document_id": "A", "chunk_index": form})
         for at, form in enumerate(forms)
     ]
-    neighbors = PGVectorNeighbors(database.store(kind, corpus))
+    neighbors = PGVectorNeighbors(stores.make(kind, corpus))
     found = neighbors.fetch([ChunkRef("A", at) for at in range(9)])
     assert sorted(chunk.id for chunk in found) == ["c0", "c1", "c2", "c3", "c7"]
 
 
-def test_a_row_without_text_is_left_out_and_costs_no_other_row(database: Database) -> None:
-    neighbors = PGVectorNeighbors(database.store("old"))
-    with psycopg.connect(database.url.replace("+psycopg", "", 1)) as connection:
+def test_a_row_without_text_is_left_out_and_costs_no_other_row(stores: PostgresStores) -> None:
+    neighbors = PGVectorNeighbors(stores.make("old", CORPUS))
+    with psycopg.connect(stores.url.replace("+psycopg", "", 1)) as connection:
         where = "cmetadata->>'document_id' = 'A' AND cmetadata->>'chunk_index' = '3'"
         connection.execute(f"UPDATE langchain_pg_embedding SET document = NULL WHERE {where}")
     config = AssemblyConfig(window=2, neighbors="unfiltered")
@@ -214,87 +162,22 @@ def test_a_row_without_text_is_left_out_and_costs_no_other_row(database: Databas
 
 
 @pytest.mark.parametrize("kind", ["json", "old"])
-def test_other_keys_and_dotted_paths_can_be_set(database: Database, kind: str) -> None:
+def test_other_keys_and_dotted_paths_can_be_set(stores: PostgresStores, kind: str) -> None:
     metadata = [{"file": {"it's": "A"}, "no": at} for at in range(3)]
     if kind == "json":  # its own filter takes identifiers alone
         metadata = [{"file": {"key": "A"}, "no": at} for at in range(3)]
     corpus = [Document(id=str(at), page_content=f"part {at}", metadata=each) for at, each in enumerate(metadata)]
     keys = MetadataKeys(document_id="file.key" if kind == "json" else "file.it's", index="no")
-    found = PGVectorNeighbors(database.store(kind, corpus), keys=keys).fetch([ChunkRef("A", 1)])
+    found = PGVectorNeighbors(stores.make(kind, corpus), keys=keys).fetch([ChunkRef("A", 1)])
     assert [chunk.id for chunk in found] == ["1"]
     assert found[0].document_id == "A"
 
 
-ODD: list[dict[str, Any]] = [
-    {"document_id": "A", "chunk_index": 0, "tenant": "ours"},
-    {"document_id": "A", "chunk_index": 1, "tenant": "theirs"},
-    {"document_id": "A", "chunk_index": 2, "tenant": "ours", "n": 7},
-    {"document_id": "A", "chunk_index": 2, "tenant": "ours", "n": 8},
-    {"document_id": "A", "chunk_index": -1, "tenant": "ours"},
-    {"document_id": "A", "chunk_index": None, "tenant": "ours"},
-    {"document_id": None, "chunk_index": 2, "tenant": "ours"},
-    {"document_id": "b", "chunk_index": 2, "tenant": None},
-    {"document_id": "B", "chunk_index": 2},
-    {"document_id": "B", "chunk_index": 2**31 - 1, "tenant": "ours"},
-    {"document_id": "", "chunk_index": 0, "tenant": "ours"},
-]
-MORE_ODD: list[dict[str, Any]] = [
-    {"document_id": "A", "chunk_index": form, "tenant": "ours"}
-    for form in ("7.0", "x", "07", 7.5, 7.0, "7", True, [7], {"at": 7}, "1e1")
-]
-FILTERS: list[dict[str, Any] | None] = [
-    None, FILTER, {"tenant": {"$ne": "ours"}}, {"tenant": {"$exists": False}}, {"tenant": {"$in": ["ours", "theirs"]}},
-    {"$or": [{"tenant": "theirs"}, {"$not": {"tenant": {"$like": "o%"}}}]}, {"tenant": {"$between": ["o", "p"]}},
-]  # fmt: skip
-
-
-def by_its_own_interface(store: Any, refs: list[ChunkRef], condition: dict[str, Any] | None, in_columns: bool) -> Any:
-    """The ids of the rows that `PGVectorStore.get` finds for `refs`, by an OR of ANDs."""
-    wanted: list[dict[str, Any]] = []
-    for ref in refs:
-        if ref.index is not None:
-            index: Any = ref.index if in_columns else {"$in": [f"{ref.index}", f"{ref.index}.0"]}
-            wanted.append({"$and": [{"document_id": ref.document_id}, {"chunk_index": index}]})
-        elif ref.chunk_id is not None:
-            wanted.append({"id": ref.chunk_id})
-        else:
-            wanted.append({"document_id": ref.document_id})
-    return sorted(store.get(where={"$and": [{"$or": wanted}, *([condition] if condition else [])]}, include=[])["ids"])
-
-
-@pytest.mark.parametrize("kind", ["columns", "json"])
-def test_what_is_found_is_what_the_stores_own_interface_finds(database: Database, kind: str) -> None:
-    """Random questions under each filter, about rows that have odd values, or none."""
-    rows = ODD if kind == "columns" else ODD + MORE_ODD
-    corpus = [Document(id=f"row {at}", page_content=f"{each}", metadata=each) for at, each in enumerate(rows)]
-    store = database.store(kind, corpus)
-    random = Random(0)
-    found_any = 0
-    for condition in FILTERS:
-        neighbors = PGVectorNeighbors(store, filter=condition)
-        for _ in range(12):
-            document_ids = random.choices(["A", "b", "B", "", "gone"], k=random.randint(1, 6))
-            refs = [
-                random.choice(
-                    [ChunkRef(each, random.choice([-1, 0, 1, 2, 3, 7, 10, 2**31 - 1])) for _ in range(4)]
-                    + [ChunkRef(each, chunk_id=f"row {random.randrange(len(rows))}"), ChunkRef(each)]
-                )
-                for each in document_ids
-            ]
-            found = {chunk.id: chunk for chunk in neighbors.fetch(refs)}
-            assert sorted(found) == by_its_own_interface(store, refs, condition, kind == "columns"), (condition, refs)
-            for id_, chunk in found.items():
-                expected = rows[int(id_.split()[1])]
-                assert {key: chunk.metadata[key] for key in expected} == expected
-            found_any += len(found)
-    assert found_any > 50
-
-
 @pytest.mark.parametrize("kind", KINDS)
 async def test_one_document_id_that_postgres_cannot_hold_costs_no_other_its_neighbors(
-    database: Database, kind: str
+    stores: PostgresStores, kind: str
 ) -> None:
-    store = await asyncio.to_thread(database.store, kind)
+    store = await asyncio.to_thread(stores.make, kind, CORPUS)
     neighbors = PGVectorNeighbors(store)
     impossible = [ChunkRef("\0", 1), ChunkRef("A\0", chunk_id="A#1"), ChunkRef("\ud800"), ChunkRef("B", chunk_id="\0")]
     refs = [*impossible, ChunkRef("A", 2**63), ChunkRef("A", 1)]
@@ -307,22 +190,9 @@ async def test_one_document_id_that_postgres_cannot_hold_costs_no_other_its_neig
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_questions_are_one_statement_whatever_they_ask_and_the_filter_holds(database: Database, kind: str) -> None:
-    """What SQLAlchemy compiles once, the driver can have prepared."""
-    store = database.store(kind)
-    with statements(engine_of(store)) as seen:
-        for at, tenant in enumerate(("ours", "theirs", "x' OR '1'='1")):
-            PGVectorNeighbors(store, filter={"tenant": tenant}).fetch(
-                [ChunkRef(f"D{each}", each) for each in range(at + 1)]
-            )
-    assert len(seen) == 3
-    assert len({statement for statement, _ in seen}) == 1
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_index_on_document_and_place_is_used(database: Database, kind: str) -> None:
+def test_an_index_on_document_and_place_is_used(stores: PostgresStores, kind: str) -> None:
     """With the plan for any values, too, which a prepared statement is run by."""
-    store = database.store(kind, [document("A", at, tenant="ours") for at in range(3)])
+    store = stores.make(kind, [document("A", at, tenant="ours") for at in range(3)])
     table, place = "chunks", "document_id, chunk_index"
     if kind == "json":
         place = "(langchain_metadata ->> 'document_id'), (langchain_metadata ->> 'chunk_index')"
@@ -336,7 +206,7 @@ def test_an_index_on_document_and_place_is_used(database: Database, kind: str) -
         "old": "id, document, embedding, collection_id, cmetadata) SELECT 'n' || n, 'x', embedding, collection_id,"
         " jsonb_build_object('document_id', 'D' || n / 50, 'chunk_index', n % 50)",
     }[kind]
-    with psycopg.connect(database.url.replace("+psycopg", "", 1), autocommit=True) as connection:
+    with psycopg.connect(stores.url.replace("+psycopg", "", 1), autocommit=True) as connection:
         connection.execute(f"INSERT INTO {table} ({copied} FROM {table}, generate_series(1, 20000) n WHERE id = 'A#0'")
         connection.execute(f"CREATE INDEX place ON {table} ({place})")
         connection.execute(f"ANALYZE {table}")
@@ -355,19 +225,12 @@ def test_an_index_on_document_and_place_is_used(database: Database, kind: str) -
             assert all("never executed" in line for line in scans), plan
 
 
-def test_collections_of_one_database_stay_apart(database: Database) -> None:
-    first = database.store("old", documents("A"), collection_name="first")
-    database.store("old", [document("B", 1)], collection_name="second")
-    found = PGVectorNeighbors(first).fetch([ChunkRef("A", 1), ChunkRef("B", 1), ChunkRef("B", chunk_id="B#1")])
-    assert [chunk.id for chunk in found] == ["A#1"]
-
-
 # Set up for async use alone
 
 
 @pytest.fixture
-async def async_store(database: Database, request: pytest.FixtureRequest) -> AsyncIterator[Any]:
-    url = database.url
+async def async_store(stores: PostgresStores, request: pytest.FixtureRequest) -> AsyncIterator[Any]:
+    url = stores.url
     if request.param == "old":
         engine = create_async_engine(url)
         store: Any = PGVector(WordEmbeddings(), connection=engine)
@@ -375,7 +238,7 @@ async def async_store(database: Database, request: pytest.FixtureRequest) -> Asy
         # A fresh one, as a service would have it: its lazy set-up must not be missed.
         store = PGVector(WordEmbeddings(), connection=engine, create_extension=False)
     else:
-        await asyncio.to_thread(database.store, "columns")
+        await asyncio.to_thread(stores.make, "columns", CORPUS)
         engine = create_async_engine(url.replace("+psycopg", "+asyncpg") if request.param == "asyncpg" else url)
         store = await AsyncPGVectorStore.create(
             PGEngine.from_engine(engine), WordEmbeddings(), "chunks", id_column="id",
@@ -398,14 +261,14 @@ async def test_async_stores_answer_async_and_say_so_when_asked_otherwise(async_s
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_fetch_that_takes_too_long_is_cancelled_on_the_server_too(database: Database, kind: str) -> None:
-    store = await asyncio.to_thread(database.store, kind)
+async def test_a_fetch_that_takes_too_long_is_cancelled_on_the_server_too(stores: PostgresStores, kind: str) -> None:
+    store = await asyncio.to_thread(stores.make, kind, CORPUS)
     neighbors = PGVectorNeighbors(store, timeout_seconds=0.3)
-    with locked(database.url, kind):
+    with locked(stores.url, kind):
         for fetch in (lambda: asyncio.to_thread(neighbors.fetch, REFS), lambda: neighbors.afetch(REFS)):
             with pytest.raises(TimeoutError, match=r"no answer from Postgres within 0\.3 s"):
                 await fetch()
-        assert await asyncio.to_thread(nobody_waits_soon, database.url)
+        assert await asyncio.to_thread(nobody_waits_soon, stores.url)
         with pytest.warns(NothingToJoinWarning, match="The store failed"):
             (found,) = await ContextAssembler(store=neighbors, neighbors="unfiltered").ainvoke([document("A", 4)])
         assert found.metadata["chunk_ids"] == ["A#4"]
@@ -415,19 +278,8 @@ async def test_a_fetch_that_takes_too_long_is_cancelled_on_the_server_too(databa
     assert len(await asyncio.to_thread(neighbors.fetch, REFS)) == 3
 
 
-@pytest.mark.parametrize("async_store", ["old", "asyncpg"], indirect=True)
-async def test_an_async_store_times_out_and_goes_on(database: Database, async_store: Any) -> None:
-    neighbors = PGVectorNeighbors(async_store)
-    assert len(await neighbors.afetch(REFS)) == 3
-    with locked(database.url, "old" if isinstance(async_store, PGVector) else "columns"):
-        with pytest.raises(TimeoutError, match="no answer from Postgres"):
-            await PGVectorNeighbors(async_store, timeout_seconds=0.3).afetch(REFS)
-        assert await asyncio.to_thread(nobody_waits_soon, database.url)
-    assert len(await neighbors.afetch(REFS)) == 3
-
-
-def test_the_servers_own_errors_are_not_called_a_timeout(database: Database) -> None:
-    neighbors = PGVectorNeighbors(database.store("old"), filter={"no field": 1})
+def test_the_servers_own_errors_are_not_called_a_timeout(stores: PostgresStores) -> None:
+    neighbors = PGVectorNeighbors(stores.make("old", CORPUS), filter={"no field": 1})
     with pytest.raises(ValueError, match="Invalid field name"):
         neighbors.fetch(REFS)
     with pytest.warns(NothingToJoinWarning, match="The store failed"):
@@ -435,39 +287,10 @@ def test_the_servers_own_errors_are_not_called_a_timeout(database: Database) -> 
     assert "Invalid field name" in found.metadata["trace"]["notes"][0]
 
 
-def test_wrong_parameters_are_errors_at_construction(database: Database) -> None:
-    store = database.store("old")
-    with pytest.raises(ConfigError, match="vectorstore must be a PGVectorStore, AsyncPGVectorStore or PGVector"):
-        PGVectorNeighbors(vector_store([]))  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="filter must be a dict"):
-        PGVectorNeighbors(store, filter=lambda _: True)  # type: ignore[arg-type]
-    for wrong in (0, -1, float("inf"), float("nan")):
-        with pytest.raises(ConfigError, match="timeout_seconds must be a number above 0"):
-            PGVectorNeighbors(store, timeout_seconds=wrong)
-
-
 # The retriever
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_from_vectorstore_takes_neighbors_and_filter_from_the_store_itself(database: Database, kind: str) -> None:
-    store = await asyncio.to_thread(database.store, kind)
-    retriever = ContextAssemblyRetriever.from_vectorstore(store, search_kwargs={"filter": FILTER}, hits=2)
-    query = "In A the ember is described in paragraph 8."
-    found = await asyncio.to_thread(retriever.invoke, query)
-    if kind != "old":
-        assert [each.page_content for each in await retriever.ainvoke(query)] == [each.page_content for each in found]
-    best = found[0].metadata
-    assert best["citation"]["document_id"] == "A"
-    assert {"A#7", "A#8"} <= set(best["chunk_ids"])
-    assert "A#6" not in {chunk_id for each in found for chunk_id in each.metadata["chunk_ids"]}
-    # Distances became scores: the nearest has the highest.
-    scores = [score for each in found for score in each.metadata["scores"].values()]
-    assert best["citation"]["score"] == max(scores)
-    assert 0 < max(scores) <= 1
-
-
-def test_a_hybrid_search_keeps_its_scores_and_takes_each_query_afresh(database: Database) -> None:
+def test_a_hybrid_search_keeps_its_scores_and_takes_each_query_afresh(stores: PostgresStores) -> None:
     hybrid = HybridSearchConfig(
         tsv_lang="pg_catalog.simple",
         fusion_function=reciprocal_rank_fusion,
@@ -475,7 +298,7 @@ def test_a_hybrid_search_keeps_its_scores_and_takes_each_query_afresh(database: 
         primary_top_k=4,
         secondary_top_k=4,
     )
-    store = database.store("columns", hybrid_search_config=hybrid)
+    store = stores.make("columns", CORPUS, hybrid_search_config=hybrid)
     retriever = ContextAssemblyRetriever.from_vectorstore(store, hits=4, config=AssemblyConfig(window=0))
     with statements(engine_of(store)) as seen:
         for query in ("the lantern in A", "the willow in B"):

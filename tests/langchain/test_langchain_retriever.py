@@ -8,9 +8,9 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
-from ctxassembly import AssemblyConfig, MetadataKeys, Supplement
-from ctxassembly.errors import ConfigError, InputError
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors
+from ctxassembly import AssemblyConfig, Supplement
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
 from langchain_samples import Recorder, document, documents, memory_store, vector_store
 
 CORPUS = documents("A", "B", "C", "D")
@@ -98,31 +98,12 @@ async def test_a_supplement_stands_after_the_documents(supplement: Any, facts: s
             assert own == ([] if facts is None else [f"--- SUPPLEMENTARY INFORMATION ---\n{facts}"])
 
 
-async def test_the_gate_holds_for_it_unless_it_is_forced() -> None:
-    config = AssemblyConfig(supplement_threshold=0.1)
-    for supplement, stands in (("Facts.", False), (Supplement("Facts.", force=True), True)):
-        retriever = ContextAssemblyRetriever.from_vectorstore(
-            vector_store(CORPUS), config=config, supplement=supplement
-        )
-        for found in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
-            assert ("supplement" in [each.id for each in found]) is stands
-
-
 async def test_k_does_not_count_it() -> None:
     retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=20, k=2, supplement="Facts.")
     for found in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
         assert [each.metadata["citation"]["label"] for each in found if each.id != "supplement"] == ["1", "2"]
         assert [each.id for each in found].index("supplement") == 2
     assert len(retriever.invoke(QUERY, k=1)) == 2
-
-
-@pytest.mark.parametrize("wrong", [7, ["Facts."]])
-def test_a_supplement_of_another_kind_is_an_error(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match="supplement"):
-        ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), supplement=wrong)
-    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), supplement=lambda query: wrong)
-    with pytest.raises(InputError, match="supplement must be a string or a Supplement"):
-        retriever.invoke(QUERY)
 
 
 # Scores
@@ -172,23 +153,6 @@ async def test_a_distance_becomes_a_score_and_never_turns_the_order(numbers: Any
         assert found.metadata["scores"] == dict(zip(("A#1", "A#5"), scores or (), strict=False))
         assert found.id == "A#1"
     assert store.found == [document("A", 1), document("A", 5)]  # as they were
-
-
-@without_ids
-def test_the_score_goes_where_the_config_reads_it() -> None:
-    config = AssemblyConfig(keys=MetadataKeys(score="grade"))
-    (found,) = ContextAssemblyRetriever.from_vectorstore(Fixed(0.9, 0.2), config=config).invoke(QUERY)
-    assert found.metadata["scores"] == {"A#1": 0.9, "A#5": 0.2}
-    assert found.metadata["grade"] == 0.9
-
-
-@without_ids
-def test_search_kwargs_reach_the_search() -> None:
-    store = Fixed(0.9, 0.2)
-    ContextAssemblyRetriever.from_vectorstore(store).invoke(QUERY)
-    ContextAssemblyRetriever.from_vectorstore(store, hits=5, search_kwargs={"fetch_k": 9}).invoke(QUERY)
-    ContextAssemblyRetriever.from_vectorstore(store, search_kwargs={"k": 3}).invoke(QUERY)
-    assert store.asked == [{"k": 8}, {"k": 5, "fetch_k": 9}, {"k": 3}]
 
 
 @pytest.mark.parametrize("search_type", ["similarity", "mmr"])
@@ -247,35 +211,3 @@ def test_a_store_or_an_assembler_of_ones_own_is_used() -> None:
 
 def ours(found: Document) -> bool:
     return bool(found.metadata["tenant"] == "ours")
-
-
-@pytest.mark.parametrize("own_store", [False, True])
-@pytest.mark.parametrize("condition", [ours, None])
-async def test_the_filter_of_the_search_holds_for_the_neighbors(own_store: bool, condition: Any) -> None:
-    corpus = [document("A", at, tenant="theirs" if at == 6 else "ours") for at in range(9)]
-    vectorstore = vector_store(corpus)
-    store = memory_store(corpus) if own_store else None
-    options = {"filter": condition} if condition else {}
-    neighbors: Any = None if condition else "unfiltered"
-    scored = ContextAssemblyRetriever.from_vectorstore(
-        vectorstore,
-        assembler=ContextAssembler(store=store, neighbors=neighbors),
-        search_kwargs=options,
-        hits=1,
-    )
-    plain = ContextAssemblyRetriever(
-        retriever=vectorstore.as_retriever(search_kwargs={**options, "k": 1}),
-        assembler=ContextAssembler(store=store or VectorStoreNeighbors(vectorstore), neighbors=neighbors),
-    )
-    for retriever in (scored, plain):
-        query = "In A the ember is described in paragraph 8."
-        for (found,) in (retriever.invoke(query), await retriever.ainvoke(query)):
-            assert found.metadata["citation"]["best_chunk_id"] == "A#7"
-            assert found.metadata["chunk_ids"] == (["A#7", "A#8"] if condition else ["A#6", "A#7", "A#8"])
-    assert getattr(plain.assembler.store, "filter", None) is None
-
-
-def test_a_filter_that_the_neighbors_cannot_be_held_to_is_an_error() -> None:
-    corpus = vector_store(CORPUS)
-    with pytest.raises(ConfigError, match="filter must be a function Document -> bool, or a mapping"):
-        ContextAssemblyRetriever.from_vectorstore(corpus, search_kwargs={"filter": "tenant = 'ours'"})

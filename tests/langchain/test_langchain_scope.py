@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -29,9 +28,7 @@ from langchain_core.runnables import ConfigurableField, RunnableConfig, Runnable
 from langchain_core.stores import InMemoryStore
 from langchain_core.structured_query import StructuredQuery, Visitor
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
-from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
 from langchain_text_splitters import CharacterTextSplitter
-from sqlalchemy import create_engine
 
 from ctxassembly import AssemblyConfig, Context, FilterNotSeenWarning, MemoryStore
 from ctxassembly.errors import ConfigError
@@ -42,6 +39,8 @@ from langchain_ctxassembly import (
     VectorStoreNeighbors,
 )
 from langchain_samples import WORDS, WordEmbeddings, chunks
+from postgres_stores import PostgresStores
+from vector_stores import chroma, faiss, matching, qdrant
 
 TENANTS = ("ours", "theirs")
 CONFIG = AssemblyConfig(window=2, varying_keys=("_collection_name",))
@@ -118,90 +117,58 @@ def memory() -> Kind:
     return Kind(filled(SHARED), filled(OWN), condition)
 
 
-def faiss(condition: Callable[[str], Any]) -> Kind:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of the package, as a whole
-        from langchain_community.vectorstores import FAISS
-
-    return Kind(*(FAISS.from_documents(corpus, WordEmbeddings()) for corpus in (SHARED, OWN)), condition)
+def of_faiss(condition: Callable[[str], Any]) -> Kind:
+    return Kind(faiss(SHARED), faiss(OWN), condition)
 
 
-def chroma() -> Kind:
-    from langchain_chroma import Chroma
-
-    def filled(corpus: list[Document]) -> Any:
-        store = Chroma(collection_name=f"test-{uuid.uuid4().hex}", embedding_function=WordEmbeddings())
-        store.add_documents(corpus)
-        return store
-
-    return Kind(filled(SHARED), filled(OWN), lambda tenant: {"$and": [{"tenant": tenant}, {"acl": "open"}]})
+def of_chroma() -> Kind:
+    stores = (chroma(corpus, [each.id or "" for each in corpus]) for corpus in (SHARED, OWN))
+    return Kind(*stores, lambda tenant: {"$and": [{"tenant": tenant}, {"acl": "open"}]})
 
 
-def qdrant() -> Kind:
-    from langchain_qdrant import QdrantVectorStore
-    from qdrant_client import models
+def of_qdrant() -> Kind:
+    stores = (qdrant(corpus, [uuid_of(each.id or "") for each in corpus]) for corpus in (SHARED, OWN))
+    return Kind(
+        *stores,
+        lambda tenant: matching(tenant=tenant, acl="open"),
+        lambda corpus: VectorStoreNeighbors(corpus, id_of=uuids),
+    )
 
-    def filled(corpus: list[Document]) -> Any:
-        return QdrantVectorStore.from_documents(
-            corpus, WordEmbeddings(), ids=[uuid_of(each.id or "") for each in corpus], location=":memory:",
-            collection_name="chunks",
-        )  # fmt: skip
 
-    def condition(tenant: str) -> Any:
-        wanted = {"metadata.tenant": tenant, "metadata.acl": "open"}
-        return models.Filter(
-            must=[models.FieldCondition(key=key, match=models.MatchValue(value=value)) for key, value in wanted.items()]
-        )
-
-    return Kind(filled(SHARED), filled(OWN), condition, lambda corpus: VectorStoreNeighbors(corpus, id_of=uuids))
+def postgres(stores: PostgresStores, kind: str) -> Kind:
+    # The old tables keep one row an id, whatever the collection.
+    made = (
+        stores.make(kind, corpus, table=name, ids=[f"{name}-{each.id}" for each in corpus])
+        for name, corpus in (("shared", SHARED), ("own", OWN))
+    )
+    return Kind(*made, mapping, PGVectorNeighbors, is_async=kind != "old")
 
 
 @pytest.fixture(scope="module")
-def postgres(module_database_url: str) -> Iterator[Callable[..., Kind]]:
-    engine = PGEngine.from_connection_string(module_database_url)
-    connection = create_engine(module_database_url)
-
-    def filled(kind: str, name: str, corpus: list[Document]) -> Any:
-        if kind == "pgvector":
-            store: Any = PGVector(WordEmbeddings(), connection=connection, collection_name=name)
-        else:
-            columns = [Column("document_id", "text"), Column("chunk_index", "integer")]
-            engine.init_vectorstore_table(name, 64, id_column=Column("id", "text"), metadata_columns=list(columns))
-            store = PGVectorStore.create_sync(
-                engine, WordEmbeddings(), name, id_column="id", metadata_columns=["document_id", "chunk_index"]
-            )
-        # The old tables keep one row an id, whatever the collection.
-        store.add_documents(corpus, ids=[f"{name}-{each.id}" for each in corpus])
-        return store
-
-    def made(kind: str, prefix: str = "") -> Kind:
-        stores = (filled(kind, prefix + name, corpus) for name, corpus in (("shared", SHARED), ("own", OWN)))
-        return Kind(*stores, mapping, PGVectorNeighbors, is_async=kind != "pgvector")
-
-    yield made
-    asyncio.run(engine.close())
-    connection.dispose()
+def stores(module_database_url: str) -> Iterator[PostgresStores]:
+    with PostgresStores(module_database_url) as made:
+        yield made
 
 
 KINDS = [
-    "memory", "faiss", "faiss-function", "chroma", "chroma-metadata", "qdrant", "qdrant-metadata", "pgvectorstore",
-    "pgvector",
+    "memory", "faiss", "faiss-function", "chroma", "chroma-metadata", "qdrant", "qdrant-metadata", "columns", "old",
 ]  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def kind(request: pytest.FixtureRequest) -> Kind:
-    if request.param.startswith("pgvector"):
-        made: Kind = request.getfixturevalue("postgres")(request.param)
-        return made
+    if request.param in ("columns", "old"):
+        return postgres(request.getfixturevalue("stores"), request.param)
     by_name: dict[str, Callable[[], Kind]] = {
         "memory": memory,
-        "faiss": lambda: faiss(mapping),
-        "faiss-function": lambda: faiss(lambda tenant: lambda each: each["tenant"] == tenant and each["acl"] == "open"),
-        "chroma": chroma,
-        "chroma-metadata": lambda: replace(chroma(), neighbors=VectorStoreNeighbors),
-        "qdrant": qdrant,
-        "qdrant-metadata": lambda: replace(qdrant(), neighbors=VectorStoreNeighbors),
+        "faiss": lambda: of_faiss(mapping),
+        "faiss-function": lambda: of_faiss(
+            lambda tenant: lambda each: each["tenant"] == tenant and each["acl"] == "open"
+        ),
+        "chroma": of_chroma,
+        "chroma-metadata": lambda: replace(of_chroma(), neighbors=VectorStoreNeighbors),
+        "qdrant": of_qdrant,
+        "qdrant-metadata": lambda: replace(of_qdrant(), neighbors=VectorStoreNeighbors),
     }
     return by_name[request.param]()
 
@@ -531,116 +498,11 @@ async def test_a_search_without_a_filter_vouches_for_no_store(kind: Kind) -> Non
             assert "secret" not in text
 
 
-@pytest.fixture(scope="module")
-def elsewhere(postgres: Callable[..., Kind]) -> Kind:
-    return postgres("pgvectorstore", "elsewhere_")
-
-
-async def test_nor_does_it_for_a_table_of_postgres(kind: Kind, elsewhere: Kind) -> None:
-    config = replace(CONFIG, varying_keys=("_collection_name", "_id"))
-    with pytest.warns(FilterNotSeenWarning, match="'acl'"):
-        found = await outcomes(kind, over_both(kind, PGVectorNeighbors(elsewhere.shared), config=config))
-    for text in found:
-        assert "theirs" not in text
-        assert "secret" not in text
-
-
-async def test_whoever_has_one_tenant_sees_no_warning_and_no_change(kind: Kind) -> None:
-    for store in (kind.neighbors(kind.own), MemoryStore(chunks(OWN))):
-        for text in await outcomes(kind, over_both(kind, store)):
-            assert by_index(text) == {2, 3, 4, 5, 6}
-
-
-async def test_a_filter_of_the_assembler_or_the_store_stands_for_the_searchs(kind: Kind) -> None:
-    condition = kind.condition("ours")
-    store = kind.neighbors(kind.shared)
-    for made in (over_both(kind, store, filter=condition), over_both(kind, replace(store, filter=condition))):
-        for text in await outcomes(kind, made):
-            assert by_index(text) == {2, 4, 6}
-            assert not [word for word in ("theirs", "secret") if word in text]
-
-
 # One warning an object, and the lines that make it unneeded
-
-
-def corpus_of(*acls: str) -> InMemoryVectorStore:
-    store = InMemoryVectorStore(WordEmbeddings())
-    store.add_documents([chunk("ours", "A", index, acl) for index, acl in enumerate(acls)])
-    return store
-
-
-MIXED = ("open", "secret", "open", "secret", "open")
 
 
 def by_name(document_id: str, index: int) -> str:
     return f"ours-{document_id}-{index}"
-
-
-def warned(caught: list[warnings.WarningMessage]) -> list[str]:
-    return [str(each.message) for each in caught if issubclass(each.category, FilterNotSeenWarning)]
-
-
-async def test_each_object_warns_once_and_says_which_line_gives_the_filter() -> None:
-    corpus = corpus_of(*MIXED)
-    store = VectorStoreNeighbors(corpus, id_of=by_name)
-    hits = [chunk("ours", "A", 2, "open")]
-    many: list[Any] = [
-        ContextAssembler(store=store),
-        ContextAssembler(store=store).as_context(),
-        around_lambda(corpus, store),
-    ]
-    for each in many:
-        given: Any = hits if each is not many[-1] else hits[0].page_content
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            for _ in range(2):
-                each.invoke(given)
-                await each.ainvoke(given)
-        assert len(warned(caught)) == 1
-        for message in warned(caught):
-            assert "ContextAssembler(filter={'tenant': tenant})" in message
-            assert "neighbors='unfiltered'" in message
-            assert "'acl'" in message
-
-
-def around_lambda(corpus: Any, store: Any) -> ContextAssemblyRetriever:
-    inside = corpus.as_retriever(search_kwargs={"k": 1}) | RunnableLambda(lambda found: found)
-    return ContextAssemblyRetriever(retriever=inside, assembler=ContextAssembler(store=store))
-
-
-def test_from_a_vector_store_whoever_has_one_tenant_says_nothing() -> None:
-    corpus = InMemoryVectorStore(WordEmbeddings())
-    corpus.add_documents([each.model_copy(update={"id": f"A#{each.metadata['chunk_index']}"}) for each in OWN[:9]])
-    (found,) = ContextAssemblyRetriever.from_vectorstore(corpus, hits=1).invoke(query_for("ours"))
-    assert found.metadata["chunk_ids"] == ["A#3", "A#4", "A#5"]
-
-
-@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # a filter excludes all of a window
-async def test_filtered_refuses_to_run_without_a_filter() -> None:
-    corpus = corpus_of(*MIXED)
-    store = VectorStoreNeighbors(corpus, id_of=by_name)
-    hits = [chunk("ours", "A", 2, "open")]
-
-    def is_open(found: Document) -> bool:
-        return bool(found.metadata["acl"] == "open")
-
-    retriever = ContextAssemblyRetriever.from_vectorstore(
-        corpus, store=store, hits=1, config=AssemblyConfig(window=2, neighbors="filtered")
-    )
-    for refused in (
-        lambda: retriever.invoke(hits[0].page_content),
-        lambda: asyncio.run(retriever.ainvoke(hits[0].page_content)),
-        lambda: ContextAssembler(store=store, neighbors="filtered").invoke(hits),
-        lambda: around_lambda(corpus, store).model_copy(
-            update={"assembler": ContextAssembler(store=store, neighbors="filtered", filter=None)}
-        ).invoke(hits[0].page_content),
-    ):  # fmt: skip
-        with pytest.raises(ConfigError, match="needs the filter of the search"):
-            await asyncio.to_thread(refused)
-    (found,) = retriever.invoke(hits[0].page_content, filter=is_open)
-    assert found.metadata["chunk_ids"] == ["ours-A-0", "ours-A-2", "ours-A-4"]
-    (found,) = ContextAssembler(store=store, neighbors="filtered", filter=is_open).invoke(hits)
-    assert found.metadata["chunk_ids"] == ["ours-A-2"]
 
 
 @pytest.mark.parametrize("config", [None, {"configurable": {"filter": "other"}}])

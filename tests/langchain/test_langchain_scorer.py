@@ -8,14 +8,12 @@ import pytest
 from langchain_classic.retrievers import ContextualCompressionRetriever
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import Runnable, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 from leaflet import ANSWER, LEAFLET, QUERY, WARDS
 
-from ctxassembly import AssemblyConfig, InputError, MemoryIndex, RetrievalConfig
-from ctxassembly.errors import ConfigError
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, answer_chain
+from ctxassembly import AssemblyConfig, MemoryIndex, RetrievalConfig
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever
 from langchain_samples import Tracer, chunks
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning")
@@ -101,35 +99,6 @@ def test_embeddings_are_asked_once_for_a_sentence() -> None:
     assert len(scorer.asked) == 1
 
 
-async def test_functions_and_cross_encoders_score_too() -> None:
-    def fluids(query: str, sentences: list[str]) -> list[float]:
-        return [float("Fluids" in each) for each in sentences]
-
-    async def afluids(query: str, sentences: list[str]) -> list[float]:
-        return fluids(query, sentences)
-
-    class CrossEncoder:
-        def score(self, pairs: list[tuple[str, str]]) -> list[float]:
-            return [float("Fluids" in each) for _, each in pairs]
-
-    for scorer in (fluids, CrossEncoder()):
-        assert ANSWER in text(piped(scorer).invoke(QUERY))
-    assert ANSWER in text(await piped(afluids).ainvoke(QUERY))
-    with pytest.raises(InputError, match="scorer can only be awaited"):
-        piped(afluids).invoke(QUERY)
-
-
-def test_a_scorer_that_is_down_does_not_cost_the_answer() -> None:
-    class Down(Meaning):
-        def embed_query(self, text: str) -> list[float]:
-            raise ConnectionError("no route")
-
-    found = piped(Down()).invoke(QUERY)
-    assert text(found) == text(piped(None).invoke(QUERY))
-    notes = found[0].metadata["trace"]["notes"]
-    assert "scorer: no scores (ConnectionError: no route), chosen by words alone" in notes
-
-
 def test_it_is_a_run_below_the_assemblers_and_in_the_trace() -> None:
     tracer = Tracer()
     found = piped(Meaning()).invoke(QUERY, {"callbacks": [tracer]})
@@ -140,16 +109,3 @@ def test_it_is_a_run_below_the_assemblers_and_in_the_trace() -> None:
     assert score.outputs == {"chunks": 5, "sentences": 14, "asked": 14}
     (stage,) = [each for each in found[0].metadata["trace"]["stages"] if each["name"] == "score"]
     assert stage["counts"] == {"sentences": 14, "asked": 14}
-
-
-async def test_an_answer_chain_reads_what_it_found() -> None:
-    chain = answer_chain(FakeListChatModel(responses=["Until two hours ahead [1]."]), retrieved(Meaning()))
-    for output in (chain.invoke({"input": QUERY}), await chain.ainvoke({"input": QUERY})):
-        assert ANSWER in text(output["context"])
-
-
-def test_what_is_no_scorer_is_an_error_at_construction() -> None:
-    with pytest.raises(ConfigError, match=r"scorer must be a model with embed_query .* SentenceTransformer\("):
-        ContextAssembler(scorer="all-MiniLM-L6-v2")
-    with pytest.raises(ConfigError, match=r"give an object of it, Meaning\(\.\.\.\)"):
-        ContextAssembler(scorer=Meaning)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain_community.vectorstores import FAISS
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
@@ -57,35 +56,49 @@ def invoke(request: pytest.FixtureRequest) -> Any:
     return lambda made, given=QUERY: asyncio.run(made.ainvoke(given))
 
 
-def test_an_ordinary_index_says_what_it_lacks_once_and_the_trace_says_it_each_time(invoke: Any) -> None:
-    made = over(stored(split()))
+class WithoutIds(InMemoryVectorStore):
+    """As most vector stores are: it has no `get_by_ids` of its own."""
 
+    get_by_ids = None  # type: ignore[assignment]
+    aget_by_ids = None  # type: ignore[assignment]
+
+
+def without_ids() -> WithoutIds:
+    store = WithoutIds(WordEmbeddings())
+    store.add_documents(number_chunks(split()))
+    return store
+
+
+NUMBER = "vectorstore.add_documents(number_chunks(documents))"
+LACKING: dict[str, tuple[Any, str, str]] = {
+    "an index": (lambda: stored(split()), "20 of 20 retrieved chunks have no chunk_", NUMBER),
+    "a document": (
+        lambda: stored([Document(each.page_content, metadata={"chunk_index": at}) for at, each in enumerate(split())]),
+        "have neither document_id nor source (first: ",
+        "",
+    ),
+    "ids that say the place": (
+        lambda: stored(number_chunks(split())),
+        "The store has no chunk next to the retrieved ones, but chunk ",
+        NUMBER,
+    ),
+    "get_by_ids": (
+        without_ids,
+        "WithoutIds has no get_by_ids",
+        "ContextAssemblyRetriever.from_vectorstore(vectorstore, store=MemoryStore(chunks))",
+    ),
+}
+
+
+@pytest.mark.parametrize("lacks", LACKING)
+def test_an_ordinary_index_says_what_it_lacks_once_and_the_trace_says_it_each_time(invoke: Any, lacks: str) -> None:
+    make, fact, remedy = LACKING[lacks]
+    made = over(make())
     (message,) = warned(lambda: invoke(made))
+    assert fact in message
+    assert message.endswith(remedy)
     found = invoke(made)  # the warning was given
-
-    assert message.startswith("20 of 20 retrieved chunks have no chunk_")
-    assert message.endswith(" Fix: vectorstore.add_documents(number_chunks(documents))")
     assert found[0].metadata["trace"]["missing"] == message
-    assert message in found[0].metadata["trace"]["notes"]
-
-
-def test_its_source_is_its_document(invoke: Any) -> None:
-    (found,) = ContextAssembler(config=UNFILTERED).invoke(number_chunks(split())[:2])
-    assert found.metadata["citation"]["document_id"] == "a.pdf"
-    made = over(stored(split()))
-    warned(lambda: invoke(made))
-    assert [each.metadata["citation"]["document_id"] for each in invoke(made)] == ["a.pdf"]
-
-
-def test_numbered_it_is_joined_without_a_word(invoke: Any) -> None:
-    chunks = number_chunks(split())
-    made = over(stored(chunks, [str(each.id) for each in chunks]))
-
-    found = invoke(made)
-
-    assert found[0].metadata["trace"]["missing"] is None
-    assert len(found[0].metadata["chunk_ids"]) > 20
-    assert found[0].metadata["citation"]["pages"] == [1, 2, 3]
 
 
 def test_without_a_store_hits_of_one_source_that_cannot_be_joined_are_told(invoke: Any) -> None:
@@ -95,40 +108,6 @@ def test_without_a_store_hits_of_one_source_that_cannot_be_joined_are_told(invok
     assert warned(lambda: invoke(ContextAssembler(), split()[:1])) == []
     assert warned(lambda: invoke(ContextAssembler(), number_chunks(split())[:5])) == []
     assert warned(lambda: invoke(ContextAssembler(), [Document("One."), Document("Two.")])) == []
-
-
-def test_chunks_that_lack_a_document_alone_are_not_said_to_lack_an_index(invoke: Any) -> None:
-    chunks = [Document(each.page_content, metadata={"chunk_index": at}) for at, each in enumerate(split())]
-    (message,) = warned(lambda: invoke(over(stored(chunks))))
-    assert "have neither document_id nor source (first: " in message
-
-
-def test_numbered_chunks_under_random_ids_are_told(invoke: Any) -> None:
-    chunks = number_chunks(split())
-    made = over(stored([each.model_copy(update={"id": None}) for each in chunks]))
-    (message,) = warned(lambda: invoke(made))
-    assert message.startswith("The store has no chunk next to the retrieved ones, but chunk ")
-    assert message.endswith(" Fix: vectorstore.add_documents(number_chunks(documents))")
-
-
-@pytest.mark.parametrize(("hits", "warnings_"), [((0,), 0), ((0, 1), 1), ((1,), 1)])
-@pytest.mark.parametrize("keeping", [InMemoryVectorStore, FAISS], ids=["InMemory", "FAISS"])
-def test_the_first_chunks_of_a_document_under_random_ids_are_told_of_too(
-    invoke: Any, keeping: Any, hits: tuple[int, ...], warnings_: int
-) -> None:
-    chunks = number_chunks(split())
-    store = keeping.from_documents(chunks, WordEmbeddings(), ids=[str(uuid.uuid4()) for _ in chunks])
-    made = ContextAssembler(config=UNFILTERED, store=VectorStoreNeighbors(store))
-    given = [chunks[at] for at in hits]
-
-    told = warned(lambda: invoke(made, given))
-    (found, *_) = invoke(made, given)
-
-    assert len(told) == warnings_
-    # Of a single first chunk nobody can tell whether it is all of its document.
-    (note,) = found.metadata["trace"]["notes"]
-    assert told in ([], [note])
-    assert "vectorstore.add_documents(number_chunks(documents))" in note
 
 
 @pytest.mark.parametrize("count", [1, 5])
@@ -153,39 +132,3 @@ def test_keys_of_the_config_hold_for_a_store_that_was_given_none(invoke: Any) ->
     # One of one's own reads what it reads.
     (message,) = warned(lambda: invoke(ContextAssembler(config=config, store=memory_store(chunks)), chunks[4:5]))
     assert "AssemblyConfig(keys=MetadataKeys(" in message
-
-
-def test_each_store_of_an_assembler_and_its_copies_is_told_of_once() -> None:
-    made = ContextAssembler(config=UNFILTERED)
-    copy = made.model_copy(update={"store": VectorStoreNeighbors(stored(split()))})
-    assert len(warned(lambda: [made.invoke(split()[:3]), made.invoke(split()[:3])])) == 1
-    assert len(warned(lambda: [copy.invoke(split()[:3]), copy.invoke(split()[:3]), made.invoke(split()[:3])])) == 1
-
-
-def test_under_a_filter_it_may_be_the_filter(invoke: Any) -> None:
-    chunks = number_chunks(split())
-    made = over(
-        stored([each.model_copy(update={"id": None}) for each in chunks]),
-        search_kwargs={"filter": lambda each: each.metadata["page"] == 1},
-        config=AssemblyConfig(),
-    )
-    (message,) = warned(lambda: invoke(made))
-    assert "Fix: vectorstore.add_documents(number_chunks(documents))" in message
-
-
-class WithoutIds(InMemoryVectorStore):
-    """As most vector stores are: it has no `get_by_ids` of its own."""
-
-    get_by_ids = None  # type: ignore[assignment]
-    aget_by_ids = None  # type: ignore[assignment]
-
-
-def test_a_vector_store_that_cannot_be_asked_is_told(invoke: Any) -> None:
-    chunks = number_chunks(split())
-    store = WithoutIds(WordEmbeddings())
-    store.add_documents(chunks)
-    made = over(store)
-    (message,) = warned(lambda: invoke(made))
-    assert "WithoutIds has no get_by_ids" in message
-    assert message.endswith("ContextAssemblyRetriever.from_vectorstore(vectorstore, store=MemoryStore(chunks))")
-    assert invoke(made)[0].metadata["trace"]["missing"] == message

@@ -8,27 +8,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import ContextualCompressionRetriever, EnsembleRetriever, MultiQueryRetriever
-from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_classic.retrievers import EnsembleRetriever
+from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableBinding, RunnableLambda
 from langchain_core.vectorstores import VectorStoreRetriever
 
-from ctxassembly import AssemblyConfig, FilterNotSeenWarning
-from ctxassembly.errors import InputError
+from ctxassembly import AssemblyConfig
+from ctxassembly.errors import ConfigError, FilterNotSeenWarning
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbors, answer_chain
 from langchain_samples import Recorder, document, memory_store, vector_store
 
 UNTOLD = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
-
-
-class Unchanged(BaseDocumentCompressor):
-    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
-        return documents
-
-
-def compressing(inside: Any) -> Any:
-    return ContextualCompressionRetriever(base_compressor=Unchanged(), base_retriever=inside)
 
 
 CORPUS = [document("A", at, tenant="theirs" if at % 2 else "ours") for at in range(9)]
@@ -55,32 +46,16 @@ def a_plain_search(**options: Any) -> VectorStoreRetriever:
 
 
 WRAPPED: dict[str, Callable[..., Any]] = {
-    "a retry": lambda **options: a_plain_search(**options).with_retry(),
     "a binding": lambda **options: a_plain_search().bind(**options),
-    "a bound config": lambda **options: a_plain_search(**options).with_config(tags=["x"]),
     "configurable fields": lambda **options: a_plain_search(**options).configurable_fields(
         search_kwargs=ConfigurableField(id="search")
     ),
-    "a compressor": lambda **options: compressing(a_plain_search(**options)),
-    "several queries": lambda **options: MultiQueryRetriever(
-        retriever=a_plain_search(**options), llm_chain=RunnableLambda(lambda given: [given["question"]])
-    ),
-    "an ensemble": lambda **options: EnsembleRetriever(retrievers=[a_plain_search(**options)] * 2),
     "an ensemble in a retry": lambda **options: EnsembleRetriever(
         retrievers=[a_plain_search(**options)] * 2
     ).with_retry(),
     "a pipe": lambda **options: a_plain_search(**options) | RunnableLambda(lambda found: found),
 }
-
-
-@pytest.mark.parametrize("wrapped", WRAPPED)
-async def test_behind_anything_else_a_filter_is_not_looked_for(wrapped: str) -> None:
-    # A filter by language says nothing of tenants, and one that lets all pass must not open the store.
-    made = over(WRAPPED[wrapped](filter=lambda each: True))
-    with pytest.warns(FilterNotSeenWarning, match=r"'tenant'.*filter=.*varying_keys=\('tenant',\).*'unfiltered'"):
-        assert chunk_ids(made.invoke(QUERY)) == ["A#4"]
-    assert chunk_ids(await made.ainvoke(QUERY)) == ["A#4"]
-    assert made.context(QUERY).trace.unscoped == ("tenant",)
+"""What test_langchain_scope.py has in all forms."""
 
 
 @UNTOLD
@@ -96,14 +71,25 @@ def test_there_it_is_told_to_the_assembler(wrapped: str) -> None:
     assert context.citations[0].chunk_ids == ("A#2", "A#4", "A#6")
 
 
+class Derived(VectorStoreRetriever):
+    """It may filter by itself."""
+
+
+def test_the_filter_of_a_derived_retriever_is_not_read() -> None:
+    inside = Derived(vectorstore=vector_store(CORPUS), search_kwargs={"k": 1, "filter": ours})
+    with pytest.warns(FilterNotSeenWarning):
+        found = over(inside, config=AssemblyConfig(window=2)).invoke(QUERY)
+    assert chunk_ids(found) == ["A#2", "A#4", "A#6"]  # by their metadata
+
+
 @pytest.mark.parametrize("wrapped", WRAPPED)
 def test_a_filter_of_a_call_that_the_search_would_ignore_is_an_error(wrapped: str) -> None:
     inside = WRAPPED[wrapped]()
     with pytest.raises(
-        InputError, match=r"directly inside, not \w+: give .* to the assembler, ContextAssembler\(filter="
+        ConfigError, match=r"directly inside, not \w+: give .* to the assembler, ContextAssembler\(filter="
     ):
         over(inside).invoke(QUERY, filter=ours)
-    with pytest.raises(InputError, match="directly inside"):
+    with pytest.raises(ConfigError, match="directly inside"):
         answer_chain(RunnableLambda(lambda _: "Yes [1]."), inside).invoke({"input": QUERY, "filter": ours})
 
 
@@ -116,6 +102,8 @@ def test_the_filter_of_the_call_and_of_the_assembler_both_hold() -> None:
     assert chunk_ids(assembler.invoke([CORPUS[4]], filter=is_early)) == ["A#2", "A#4"]
     made = over(a_plain_search(filter=is_early), filter=ours, config=config)
     assert chunk_ids(made.invoke(QUERY)) == ["A#2", "A#4"]
+    beside = over(a_plain_search(k=9, filter=ours), config=config)
+    assert set(chunk_ids(beside.invoke(QUERY, filter=is_early))) == {"A#0", "A#2", "A#4"}
 
 
 @UNTOLD

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -13,9 +12,9 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.llms import MockLLM
 from llama_index.core.retrievers import QueryFusionRetriever, VectorIndexRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
-from tenants import NOT_REWRITTEN, QUESTION, REWRITTEN, SAID, chunks, leaning, said_of, texts_of
+from tenants import NOT_REWRITTEN, QUESTION, SAID, chunks, leaning, said_of, texts_of
 
 from ctxassembly import MemoryIndex, RetrievalConfig
 from llamaindex_ctxassembly import (
@@ -26,7 +25,7 @@ from llamaindex_ctxassembly import (
     number_chunks,
 )
 from llamaindex_samples import Fixed, TextVectorStore, WordEmbedding, scored
-from test_llamaindex_answer_chain import Scripted, Shelf, following
+from test_llamaindex_answer_chain import Scripted, Shelf
 
 WHO: ContextVar[str] = ContextVar("who", default="ours")
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
@@ -230,50 +229,6 @@ def test_what_leans_on_a_private_conversation_is_nobody_elses(config: Any, under
         assert HOW[how](engine, asked, {"chat_history": history}).text == "No [1]."
 
 
-def conversation(retriever: Any) -> list[ChatMessage]:
-    """A conversation whose answer cited what `retriever` finds first."""
-    chat = AnswerChatEngine(AnswerQueryEngine(Scripted(), retriever))
-    chat.chat(QUESTION)
-    assert chat.chat_history[1].additional_kwargs["ctxassembly"]["cited"]
-    return chat.chat_history
-
-
-@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
-@pytest.mark.parametrize("how", ["answer", "astream"])
-@pytest.mark.parametrize("way", WAYS)
-def test_a_chunk_that_another_tenant_was_cited_never_comes_back(way: str, how: str) -> None:
-    given = WAYS[way]("ours")
-    engine = AnswerQueryEngine(Scripted(says=following(REWRITTEN)), given.retriever, postprocessor=given.postprocessor)
-    for before in (Fixed(scored(*papers("theirs"))), of_index(MemoryIndex(chunks("theirs")))):
-        call = {**given.call, "chat_history": conversation(before)}
-        read = read_of(HOW[how](engine, "And exactly?", call))
-        assert SAID["ours"] in read
-        assert SAID["theirs"] not in read
-
-
-@pytest.mark.parametrize("how", ["answer", "astream"])
-@pytest.mark.parametrize(
-    "way", ["filters of the retriever", "of the call", "ContextRetriever", "MemoryIndex.with_filter"]
-)
-def test_a_chunk_of_ones_own_does(way: str, how: str) -> None:
-    given = WAYS[way]("ours")
-    engine = AnswerQueryEngine(Scripted(says=following({"question": "Notice?"})), given.retriever)
-    call = {**given.call, "chat_history": conversation(given.retriever)}
-    assert SAID["ours"] in read_of(HOW[how](engine, "And?", call))
-
-
-@pytest.mark.parametrize("how", ["answer", "astream"])
-def test_nor_does_one_that_was_revoked_since(how: str) -> None:
-    llm = Scripted(says=following({"question": "Notice in writing?"}))
-    gone = VectorStoreIndex(papers("ours")[1:], embed_model=WordEmbedding()).as_retriever()
-    board = [replace(chunk, metadata={"tenant": "board"}) for chunk in chunks("ours")[:1]]
-    revoked = of_index(MemoryIndex([*board, *chunks("ours")[1:]]).with_filter({"tenant": "ours"}))
-    before = Fixed(scored(*papers("ours"))), of_index(MemoryIndex(chunks("ours")))
-    for retriever, told in zip((gone, revoked), before, strict=True):
-        call = {"chat_history": conversation(told)}
-        assert SAID["ours"] not in read_of(HOW[how](AnswerQueryEngine(llm, retriever), "And?", call))
-
-
 # Filters that an index' retriever has
 
 
@@ -285,16 +240,14 @@ def shared() -> VectorStoreIndex:
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_neighbors_are_held_to_the_filters_that_from_args_was_given(streaming: bool) -> None:
-    engine = AnswerQueryEngine.from_args(
-        shared(), Scripted(), filters=of("ours"), similarity_top_k=1, streaming=streaming
-    )
+def test_neighbors_are_held_to_the_filters_of_the_retriever(streaming: bool) -> None:
+    index = shared()
+    retriever = index.as_retriever(filters=of("ours"), similarity_top_k=1)
+    engine = AnswerQueryEngine.from_args(index, Scripted(), retriever=retriever, streaming=streaming)
     for response in (engine.query("When does the contract end on 31 March?"), asyncio.run(engine.aquery(QUESTION))):
         read = "\n".join(node.text for node in response.source_nodes)
         assert SAID["theirs"] not in read
         assert "Notice is given in writing." in read or "31 March" in read
-    nodes = engine.retrieve(QueryBundle("When does the contract end on 31 March?"))
-    assert SAID["theirs"] not in "\n".join(node.text for node in nodes)
 
 
 def test_a_neighbor_that_passes_them_need_not_agree_with_its_hit() -> None:
@@ -306,7 +259,8 @@ def test_a_neighbor_that_passes_them_need_not_agree_with_its_hit() -> None:
         ]
     )
     index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
-    engine = AnswerQueryEngine.from_args(index, Scripted(), filters=of("ours"), similarity_top_k=1)
+    retriever = index.as_retriever(filters=of("ours"), similarity_top_k=1)
+    engine = AnswerQueryEngine.from_args(index, Scripted(), retriever=retriever)
     assert "Notice" in "\n".join(node.text for node in engine.query(QUESTION).source_nodes)
 
 

@@ -9,17 +9,10 @@ from typing import Any
 import llama_index.core
 import pytest
 from llama_index.core import Document, Settings, VectorStoreIndex
-from llama_index.core.base.llms.types import ChatMessage
-from llama_index.core.chat_engine import CondensePlusContextChatEngine
-from llama_index.core.llms import MockLLM
-from llama_index.core.memory import ChatMemoryBuffer, Memory, StaticMemoryBlock
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.prompts.default_prompt_selectors import DEFAULT_REFINE_PROMPT_SEL, DEFAULT_TEXT_QA_PROMPT_SEL
 
-from ctxassembly import AssemblyConfig, ConfigError, Share, TokenBudget
+from ctxassembly import AssemblyConfig
 from llamaindex_ctxassembly import (
-    CITATION_CONTEXT_PROMPT,
-    CITATION_CONTEXT_REFINE_PROMPT,
     CITATION_QA_TEMPLATE,
     CITATION_REFINE_TEMPLATE,
     ContextAssemblyPostprocessor,
@@ -74,15 +67,6 @@ def test_a_context_within_the_budget_arrives_whole_in_one_call(
     assert budget.generation == (256 if output < 0 else output)
 
 
-def test_the_budget_wastes_nothing_and_one_of_the_window_alone_is_split(long: VectorStoreIndex) -> None:
-    llm = Answering(context_window=1_800)
-    budget = token_budget(llm, query=QUESTION)
-    assert asked(long, llm, budget.context)
-    assert len(llm.prompts) == 1
-    asked(long, llm, 1_700)
-    assert len(llm.prompts) > 2
-
-
 def test_the_limit_is_that_of_llamaindex_to_the_token() -> None:
     llm = Answering(context_window=1_800)
     room = token_budget(llm, query=QUESTION).context
@@ -100,39 +84,6 @@ def test_the_limit_is_that_of_llamaindex_to_the_token() -> None:
     assert calls == [1, 2]
 
 
-def test_other_templates_and_a_system_prompt_count(long: VectorStoreIndex) -> None:
-    defaults = (DEFAULT_TEXT_QA_PROMPT_SEL, DEFAULT_REFINE_PROMPT_SEL)
-    llm = Answering(context_window=1_800, system_prompt="Say du. " * 60)
-    plain = Answering(context_window=1_800)
-    assert token_budget(llm).system - token_budget(plain).system > 150
-    budget = token_budget(llm, templates=defaults, query=QUESTION)
-    context = asked(long, llm, budget, text_qa_template=defaults[0], refine_template=defaults[1])
-    assert len(llm.prompts) == 1
-    assert context in llm.prompts[0]
-
-
-def test_a_chat_engine_s_context_arrives_whole(long: VectorStoreIndex) -> None:
-    llm = Answering(context_window=2_400)
-    budget = token_budget(
-        llm, templates=(CITATION_CONTEXT_PROMPT, CITATION_CONTEXT_REFINE_PROMPT), query=QUESTION, conversation=400
-    )
-    config = AssemblyConfig(max_tokens=budget, granularity="chunk")
-    assembly = ContextAssemblyPostprocessor(config=config, docstore=long.docstore, neighbors="unfiltered")
-    chat = CondensePlusContextChatEngine.from_defaults(
-        long.as_retriever(similarity_top_k=60),
-        llm=llm,
-        memory=ChatMemoryBuffer.from_defaults(token_limit=400),
-        node_postprocessors=[assembly],
-        context_prompt=CITATION_CONTEXT_PROMPT,
-        context_refine_prompt=CITATION_CONTEXT_REFINE_PROMPT,
-        skip_condense=True,
-    )
-    for turn in range(1, 4):
-        response = chat.chat(QUESTION)
-        assert len(llm.prompts) == turn
-        assert "\n\n".join(node.text for node in response.source_nodes) in llm.prompts[-1]
-
-
 @pytest.mark.usefixtures("words")
 def test_tokens_are_those_of_the_tokenizer_in_settings(long: VectorStoreIndex) -> None:
     llm = Answering(context_window=1_200)
@@ -145,50 +96,3 @@ def test_tokens_are_those_of_the_tokenizer_in_settings(long: VectorStoreIndex) -
     config = AssemblyConfig(max_tokens=budget)
     assert pickle.loads(pickle.dumps(config)) is not None
     assert callable(config.encoding)
-
-
-def test_zones_that_are_given_stand() -> None:
-    llm = Answering(context_window=8_192, num_output=512)
-    budget = token_budget(llm, query=100, conversation=1_000, generation=2_000, buffer=600, context_cap=900)
-    assert (budget.query, budget.conversation, budget.generation, budget.buffer) == (100, 1_000, 2_000, 600)
-    assert budget.context == 900
-    assert token_budget(llm, generation=100).generation == 512
-    assert isinstance(budget, TokenBudget)
-    assert budget.encoding == "cl100k_base"
-
-
-def test_without_an_llm_it_is_that_of_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Settings, "_llm", Answering(context_window=5_000))
-    assert token_budget().window == 5_000
-
-
-def test_what_is_wrong_is_an_error() -> None:
-    with pytest.raises(ConfigError, match=r"^TokenBudget\.window must be more than the zones take together"):
-        token_budget(Answering(context_window=900))
-    with pytest.raises(ConfigError, match=r"^llm must be a LlamaIndex LLM, got 'gpt-4o'$"):
-        token_budget("gpt-4o")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"^templates must be the engine's templates, at least one"):
-        token_budget(MockLLM(), templates=())
-
-
-async def test_the_shares_of_memory_and_conversation_are_the_numbers_of_a_memory() -> None:
-    shares = (Share("documents", floor=700), Share("memory", floor=100, cap=100), Share("conversation", cap=200))
-    budget = TokenBudget(window=1_000, system=0, query=0, generation=0, buffer=0, shares=shares)
-    given = budget.divide({"documents": 700, "memory": 100, "conversation": 200})
-    both = given["memory"] + given["conversation"]
-    memory = Memory.from_defaults(
-        token_limit=both,
-        chat_history_token_ratio=given["conversation"] / both,
-        token_flush_size=20,
-        memory_blocks=[StaticMemoryBlock(name="user", static_content="They like boats. " * 15)],
-    )
-    try:
-        for number in range(40):
-            await memory.aput(ChatMessage(role="user" if number % 2 == 0 else "assistant", content="Who came? " * 5))
-        messages = await memory.aget()
-        tokens = sum(memory._estimate_token_count(message) for message in messages)
-        assert "They like boats." in str(messages[0].content)
-        assert len(messages) > 2
-        assert 200 < tokens <= both
-    finally:
-        await memory.sql_store._async_engine.dispose()

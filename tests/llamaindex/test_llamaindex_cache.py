@@ -16,12 +16,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from ctxassembly import AssemblyConfig, Chunk, ConfigError, InputError, MemoryIndex, RetrievalConfig
 from ctxassembly.answering import AnswerConfig, Exchange, ScopeCall
-from llamaindex_ctxassembly import (
-    AnswerChatEngine,
-    AnswerQueryEngine,
-    ContextAssemblyPostprocessor,
-    ContextRetriever,
-)
+from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine, ContextAssemblyPostprocessor, ContextRetriever
 from llamaindex_samples import WordEmbedding
 from test_llamaindex_answer_chain import Scripted, Shelf
 
@@ -86,28 +81,6 @@ def test_who_shares_a_scope_shares_answers_and_nobody_else(make: Any, how: str) 
         HOW[how](engine(shelf, make(), llm, scope))
         asked.append(len(llm._asked))
     assert (asked, len(shelf)) == ([1, 1, 0, 1], 3)
-
-
-def test_from_args_and_a_chat_of_its_own_share_it_too() -> None:
-    shelf, asked = Shelf(), []
-    kept: dict[str, Any] = {"cache": shelf, "cache_scope": "all"}
-    for make in (
-        lambda llm: AnswerQueryEngine.from_args(INDEX, llm, **kept).query(QUESTION),
-        lambda llm: AnswerChatEngine.from_defaults(
-            INDEX.as_retriever(), llm, postprocessor=ContextAssemblyPostprocessor.from_index(INDEX), **kept
-        ).chat(QUESTION),
-    ):
-        llm = Scripted()
-        make(llm)
-        asked.append(len(llm._asked))
-    assert asked == [1, 0]
-
-
-def test_a_question_is_another_one_in_other_letters() -> None:
-    shelf = Shelf()
-    for question in (QUESTION, "Who pays for it?", f" {QUESTION}", QUESTION):
-        engine(shelf).query(question)
-    assert len(shelf) == 3
 
 
 def test_a_function_reads_the_call_and_may_keep_it_out_of_the_cache() -> None:
@@ -203,11 +176,3 @@ def test_each_setting_of_a_context_retriever_and_of_a_call_makes_another_key() -
     answer = engine(shelf, retriever(filters=lambda chunk: True)).answer(QUESTION)
     assert len(shelf) == before
     assert any("can't be compared" in note for note in answer.notes)
-
-
-def test_the_history_is_a_part_of_the_key() -> None:
-    shelf, llm = Shelf(), Scripted()
-    for said in ("Hello.", "Good morning.", "Hello."):
-        history = [ChatMessage("Hi"), ChatMessage(said, role="assistant")]
-        engine(shelf, None, llm, config=AnswerConfig(rewrite="off")).answer(QUESTION, chat_history=history)
-    assert (len(shelf), len(llm._asked)) == (2, 2)

@@ -7,10 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
-import pytest
 from llama_index.core import Document, VectorStoreIndex
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
-from llama_index.core.llms import LLM
+from llama_index.core.base.llms.types import ChatResponse
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.node_parser import SentenceSplitter
 from pydantic import PrivateAttr
@@ -18,54 +16,34 @@ from pydantic import PrivateAttr
 from ctxassembly import AssemblyConfig, resolve
 from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine, ContextAssemblyPostprocessor
 from llamaindex_samples import WordEmbedding
+from test_llamaindex_answer_chain import Scripted
 
 TOPICS = ("drinking", "eating", "walking", "sleeping")
 CONFIG = AssemblyConfig(neighbors="unfiltered")
 
 
-class Waiting(LLM):
+class Waiting(Scripted):
     """Answers once `parties` questions have been asked."""
 
     parties: int = 1
     _barrier: Any = PrivateAttr()
-    _waiting: int = PrivateAttr(default=0)
+    _waiting: list[Any] = PrivateAttr(default_factory=list)
     _all_asked: Any = PrivateAttr()
 
     def __init__(self, parties: int = 1) -> None:
         super().__init__(parties=parties)
         self._barrier, self._all_asked = Barrier(parties), asyncio.Event()
 
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(is_chat_model=True, model_name="waiting")
-
-    def _said(self) -> ChatResponse:
-        return ChatResponse(message=ChatMessage(content="It is so [1].", role="assistant"), delta="It is so [1].")
-
     def chat(self, messages: Any, **_: Any) -> ChatResponse:
         self._barrier.wait(10)
-        return self._said()
+        return super().chat(messages)
 
     async def achat(self, messages: Any, **_: Any) -> ChatResponse:
-        self._waiting += 1
-        if self._waiting == self.parties:
+        self._waiting.append(messages)
+        if len(self._waiting) == self.parties:
             self._all_asked.set()
         await asyncio.wait_for(self._all_asked.wait(), 10)
-        return self._said()
-
-    def stream_chat(self, messages: Any, **_: Any) -> Any:
-        yield self._said()
-
-    async def astream_chat(self, messages: Any, **_: Any) -> Any:
-        async def pieces() -> Any:
-            yield self._said()
-
-        return pieces()
-
-    def complete(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
-
-    stream_complete = acomplete = astream_complete = complete  # type: ignore[assignment]
+        return await super().achat(messages)
 
 
 def retriever() -> Any:
@@ -81,7 +59,7 @@ def retriever() -> Any:
 RETRIEVER = retriever()
 
 
-def chatting(llm: LLM, memory: Any = None, **settings: Any) -> AnswerChatEngine:
+def chatting(llm: Waiting, memory: Any = None, **settings: Any) -> AnswerChatEngine:
     assembly = ContextAssemblyPostprocessor(config=CONFIG)
     return AnswerChatEngine(AnswerQueryEngine(llm, RETRIEVER, postprocessor=assembly, **settings), memory)
 
@@ -139,60 +117,3 @@ def test_streams_at_once_share_no_label() -> None:
         assert "".join(stream.response_gen)
     check(chat, streams)
     check_kept([*streams, chat.chat(QUESTIONS[2])])
-
-
-async def test_awaited_streams_at_once_share_no_label() -> None:
-    chat = chatting(Waiting())
-    streams = await asyncio.gather(*(chat.astream_chat(question) for question in QUESTIONS[:3]))
-    for stream in streams:
-        assert [piece async for piece in stream.async_response_gen()]
-    check(chat, list(streams))
-
-
-def test_a_stream_that_its_reader_leaves_was_never_said() -> None:
-    chat = chatting(Waiting())
-    left = chat.stream_chat(QUESTIONS[0])
-    next(left.response_gen)
-    left.chat_stream.close()  # type: ignore[union-attr]
-    assert chat.chat_history == []
-    check(chat, [chat.chat(QUESTIONS[0]), chat.chat(QUESTIONS[1])], at_once=False)
-
-
-def test_a_conversation_that_is_forgotten_counts_from_one() -> None:
-    chat = chatting(Waiting())
-    chat.chat(QUESTIONS[0])
-    chat.reset()
-    assert labels(chat.chat(QUESTIONS[1]))[0] == 1
-
-
-def test_a_conversation_that_is_set_back_counts_from_what_it_holds() -> None:
-    chat = chatting(Waiting())
-    first = chat.chat(QUESTIONS[0])
-    kept = [*chat.chat_history]
-    second = chat.chat(QUESTIONS[1])
-    check_kept([first, second])
-    assert labels(chat.chat(QUESTIONS[1], kept)) == labels(second)
-    assert labels(chat.chat(QUESTIONS[1], []))[0] == 1
-
-
-class Cache:
-    def __init__(self) -> None:
-        self.kept: dict[str, str] = {}
-
-    def get(self, key: str) -> str | None:
-        return self.kept.get(key)
-
-    def set(self, key: str, entry: str) -> None:
-        self.kept[key] = entry
-
-
-@pytest.mark.parametrize("kept_is_first", [True, False])
-def test_a_kept_answer_shares_no_label_with_a_turn_at_once(kept_is_first: bool) -> None:
-    cache = Cache()
-    chatting(Waiting(), cache=cache, cache_scope="all").chat(QUESTIONS[0])
-    chat = chatting(Waiting(), cache=cache, cache_scope="all")
-    order = QUESTIONS[:2] if kept_is_first else QUESTIONS[1::-1]
-    streams = [chat.stream_chat(question) for question in order]
-    for stream in streams:
-        assert "".join(stream.response_gen)
-    check(chat, streams)

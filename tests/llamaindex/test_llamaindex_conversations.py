@@ -9,33 +9,16 @@ import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import SubQuestionQueryEngine
-from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import QueryEngineTool
 
 from ctxassembly import AssemblyConfig, Conversation, Labels, resolve
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import InputError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_samples import WordEmbedding, document, scored
+from llamaindex_samples import Questions, WordEmbedding, document
 
 # They are about other things: nobody here has a filter.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
-
-
-class Questions(BaseQuestionGenerator):
-    """Asks every tool."""
-
-    def generate(self, tools: Any, query: Any) -> list[SubQuestion]:
-        return [SubQuestion(sub_question=f"What of {each.name}?", tool_name=each.name) for each in tools]
-
-    async def agenerate(self, tools: Any, query: Any) -> list[SubQuestion]:
-        return self.generate(tools, query)
-
-    def _get_prompts(self) -> dict[str, Any]:
-        return {}
-
-    def _update_prompts(self, prompts: Any) -> None:
-        return None
 
 
 def engine(labels: Any) -> SubQuestionQueryEngine:
@@ -80,29 +63,3 @@ def test_without_them_sources_that_share_a_label_are_refused() -> None:
     assert labels_of(response.source_nodes) == ["1", "2", "1", "2", "1", "2"]
     with pytest.raises(InputError, match=r"label 1 refers to two sources, 'A.txt' and 'B.txt'"):
         resolve("Of A [1].", response)
-
-
-async def test_the_first_label_and_the_context_count_on() -> None:
-    nodes = document("A")
-    hits = scored(nodes[0], nodes[4])
-    config = AssemblyConfig(first_label=4, cite="chunk")
-    assert labels_of(ContextAssemblyPostprocessor(config=config).postprocess_nodes(hits)) == ["4", "5"]
-    assembly = ContextAssemblyPostprocessor(
-        config=AssemblyConfig(cite="chunk"), conversation=Conversation(labels=Labels())
-    )
-    assert labels_of(assembly.postprocess_nodes(hits)) == ["1", "2"]
-    assert labels_of(await assembly.apostprocess_nodes(hits)) == ["3", "4"]
-    assert [each.label for each in assembly.context(hits).citations] == ["5", "6"]
-    assert "conversation" not in assembly.to_dict()
-
-
-def test_the_trace_stands_once_in_the_nodes() -> None:
-    hits = scored(*[document(name, [f"What {name} says of it."])[0] for name in "ABCDEFGHIJKLMNOPQRST"])
-    found = ContextAssemblyPostprocessor().postprocess_nodes(hits)
-    assert ["trace" in each.metadata for each in found] == [True] + 19 * [False]
-
-
-@pytest.mark.parametrize("given", [3, "conversation", Labels, Labels()])
-def test_a_wrong_conversation_is_an_error(given: Any) -> None:
-    with pytest.raises(ConfigError, match=r"conversation must be a MemoryConversation\(memory\), a Conversation, or a"):
-        ContextAssemblyPostprocessor(conversation=given)

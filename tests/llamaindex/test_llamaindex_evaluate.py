@@ -11,7 +11,7 @@ from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.query_engine import RetrieverQueryEngine
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.evaluate import diagnose, evaluate
+from ctxassembly.evaluate import evaluate
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 TOPICS = ("with", "try", "while")
@@ -46,17 +46,3 @@ def test_retrievers_and_query_engines_are_measured():
         assert report.estimate("engine", measure) == report.estimate("context", measure)
     assert report.estimate("engine", "tokens").mean <= 400
     assert report.rows[1].answer is not None
-
-
-def test_a_retriever_is_diagnosed():
-    nodes = SentenceSplitter(chunk_size=200, chunk_overlap=40).get_nodes_from_documents(
-        [Document(text=text, id_=name) for name, text in CORPUS.items()]
-    )
-    index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
-    everything, one = (index.as_retriever(similarity_top_k=limit) for limit in (len(nodes), 1))
-    found = one.retrieve(str(QUESTION["question"]))[0].node.ref_doc_id
-    missing = {**QUESTION, "document_id": next(name for name in CORPUS if name != found), "start": 0, "end": 40}
-    read = diagnose([QUESTION], retriever=everything, assembly=AssemblyConfig(fill=True))
-    assert [row.layer for row in read.rows] == [None]
-    lost = diagnose([missing], retriever=one)
-    assert [(row.layer, row.reason) for row in lost.rows] == [("not found", "no hit of the retriever has it")]

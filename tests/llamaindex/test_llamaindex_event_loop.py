@@ -11,11 +11,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import TextNode
 
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
-from llamaindex_ctxassembly import (
-    AnswerQueryEngine,
-    ContextAssemblyPostprocessor,
-    ContextRetriever,
-)
+from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, ContextRetriever
 from llamaindex_samples import Answering, Fixed, scored
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # these nodes have no links

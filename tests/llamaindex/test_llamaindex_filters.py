@@ -28,8 +28,8 @@ from ctxassembly import Chunk, ChunkRef, MemoryStore, MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.filters import build_llamaindex_condition
 from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, PGVectorNeighbors
-from llamaindex_ctxassembly.convert.nodes import to_chunk
-from llamaindex_ctxassembly.stores.filters import filter_chunks, normalize_filters
+from llamaindex_ctxassembly.filters import filter_chunks, normalize_filters
+from llamaindex_ctxassembly.nodes import to_chunk
 from llamaindex_samples import WordEmbedding
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
@@ -282,9 +282,7 @@ def theirs(request: pytest.FixtureRequest) -> Iterator[tuple[Answer, Refusal, in
     return made(), refusal, at_least
 
 
-def test_what_passes_would_have_been_returned_by_each_store_itself(
-    theirs: tuple[Answer, Refusal, int],
-) -> None:
+def test_what_passes_would_have_been_returned_by_each_store_itself(theirs: tuple[Answer, Refusal, int]) -> None:
     answer, refusal, at_least = theirs
     compared = 0
 
@@ -351,7 +349,7 @@ TOO_MUCH: dict[str, tuple[MetadataFilters, str]] = {
 def by_engine(filters: MetadataFilters) -> Any:
     nodes = [TextNode(text="Ferritin.", metadata={"tenant": "ours", "file_name": "lab.pdf"})]
     index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
-    return AnswerQueryEngine.from_args(index, llm=MockLLM(), filters=filters).query("Ferritin?")
+    return AnswerQueryEngine(MockLLM(), index.as_retriever(filters=filters)).query("Ferritin?")
 
 
 READERS: dict[str, Callable[[MetadataFilters], Any]] = {

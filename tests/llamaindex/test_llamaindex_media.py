@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from base64 import b64decode
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +12,11 @@ import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.llms.types import AudioBlock, ChatMessage, ChatResponse, ImageBlock, LLMMetadata, TextBlock
 from llama_index.core.llms import MockLLM
-from llama_index.core.schema import ImageDocument, ImageNode, MediaResource, Node, NodeWithScore, TextNode
+from llama_index.core.schema import ImageNode, NodeWithScore, TextNode
 from pydantic import PrivateAttr
 
-from ctxassembly import AssemblyConfig, MetadataKeys
-from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, resolve
-from llamaindex_samples import Answering, Fixed, WordEmbedding
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, resolve
+from llamaindex_samples import Answering, WordEmbedding
 
 # They are about other things: nobody here has a filter, and pictures stand alone.
 pytestmark = [
@@ -80,31 +78,6 @@ def test_by_path_by_url_and_by_data(image: dict[str, str], fields: dict[str, str
     json.dumps(labeled.metadata)
 
 
-def test_nodes_and_documents_with_resources_keep_them_too(picture: str) -> None:
-    document = ImageDocument(text="A loom.", image_path=picture, metadata={"file_name": "loom.png"})
-    spoken = Node(
-        id_="s",
-        text_resource=MediaResource(text="The dyers struck for a summer."),
-        audio_resource=MediaResource(path=Path("/sound/strike.mp3"), mimetype="audio/mpeg"),
-        metadata={"file_name": "strike.mp3"},
-    )
-    image, audio = assembled(document, spoken)
-    assert isinstance(image.node, ImageNode)
-    assert (image.node.image_path, image.node.image_mimetype) == (picture, "image/png")
-    assert audio.metadata["cited_media"][0]["path"] == "/sound/strike.mp3"
-    assert audio.metadata["cited_media"][0]["kind"] == "audio"
-
-
-def test_several_images_of_one_label_have_their_paths_in_its_metadata() -> None:
-    nodes = [captioned("loom"), captioned("wheel", image_path="/pictures/wheel.png")]
-    for node in nodes:
-        node.metadata["book"] = "b"
-    [label] = assembled(*nodes, config=AssemblyConfig(keys=MetadataKeys(document_id="book")))
-    assert [one["path"] for one in label.metadata["cited_media"]] == ["/pictures/loom.png", "/pictures/wheel.png"]
-    assert isinstance(label.node, ImageNode)
-    assert label.node.image_path == "/pictures/loom.png"
-
-
 async def test_an_image_without_text_is_in_the_trace() -> None:
     images = [ImageNode(id_=f"i{at}", image_path=f"/pictures/{at}.png") for at in range(5)]
     hits = [NodeWithScore(node=node) for node in (*images, captioned())]
@@ -117,15 +90,6 @@ async def test_an_image_without_text_is_in_the_trace() -> None:
     [one] = assembly.context([NodeWithScore(node=images[0])]).trace.notes
     assert one == "1 node has an image, audio or video and no text, so no label: 'i0'"
     assert assembly.context([NodeWithScore(node=captioned())]).trace.notes == ()
-
-
-def test_an_image_comes_back_from_json_and_pickle(picture: str) -> None:
-    [label] = assembled(captioned(image_path=picture))
-    revived = ImageNode.from_dict(json.loads(label.node.model_dump_json()))
-    assert (revived.image_path, revived.text) == (picture, label.text)
-    again = pickle.loads(pickle.dumps(label))
-    assert again.node.get_content_blocks() == label.node.get_content_blocks()
-    assert resolve({"response": "Oak [1].", "source_nodes": [label]}).citations[0].metadata == {"file_name": "loom.png"}
 
 
 class Seeing(MockLLM):
@@ -164,10 +128,3 @@ def test_a_text_engine_asks_no_more_often_for_it(mode: str) -> None:
     engine.query(QUESTION)
     assert len(llm.prompts) == 1
     assert "A loom of oak" in llm.prompts[0]
-
-
-def test_an_answer_chain_tells_of_images_without_text() -> None:
-    image = ImageNode(id_="i0", image_path="/pictures/0.png")
-    retriever = Fixed([NodeWithScore(node=image), NodeWithScore(node=captioned())])
-    response = AnswerQueryEngine(Answering(), retriever).query(QUESTION)
-    assert "no text, so no label: 'i0'" in json.dumps(response.metadata["trace"])

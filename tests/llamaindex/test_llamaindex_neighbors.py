@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import pickle
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,10 +12,10 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 from llama_index.vector_stores.postgres import PGVectorStore
 
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, FilterNotSeenWarning, MemoryStore
+from ctxassembly import Chunk, ChunkRef, FilterNotSeenWarning, MemoryStore
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, DocstoreNeighbors, PGVectorNeighbors
-from llamaindex_ctxassembly.stores.neighbors import restrict_store
+from llamaindex_ctxassembly.neighbors import restrict_store
 from llamaindex_samples import bare, document, scored
 
 
@@ -89,33 +87,6 @@ def test_a_function_that_returns_no_filter_is_an_error(wrong: Any) -> None:
         read(ours, nodes[1])
 
 
-def test_an_error_of_the_function_ends_the_call() -> None:
-    def broken(query: str | None) -> MetadataFilters:
-        raise LookupError("nobody is logged in")
-
-    nodes = tenants("mine")
-    with pytest.raises(LookupError, match="nobody is logged in"):
-        read(ContextAssemblyPostprocessor(filter=broken, docstore=docstore_of(nodes)), nodes[1])
-
-
-async def _awaited(query: str | None) -> MetadataFilters:
-    return MINE
-
-
-def test_a_function_that_must_be_awaited_is_an_error_at_construction() -> None:
-    with pytest.raises(ConfigError, match="a function that needn't be awaited"):
-        ContextAssemblyPostprocessor(filter=_awaited)
-
-
-def test_a_pickled_copy_has_the_function_and_json_has_no_form_for_it() -> None:
-    nodes = tenants("mine", "mine", "other")
-    ours = ContextAssemblyPostprocessor(filter=mine, neighbors="filtered", docstore=docstore_of(nodes))
-
-    assert read(pickle.loads(pickle.dumps(ours)), nodes[1], query="Who?") == ["A-0", "A-1"]
-    with pytest.raises(TypeError, match="function"):
-        ours.to_json()
-
-
 # No filter, and filters that say nothing
 
 
@@ -131,15 +102,6 @@ def test_a_filter_in_which_no_condition_stands_is_none(empty: Any) -> None:
         read(ContextAssemblyPostprocessor(filter=empty, neighbors="filtered", docstore=docstore_of(nodes)), nodes[1])
 
 
-def test_an_empty_group_in_an_or_opens_nothing() -> None:
-    nodes = tenants("mine", "mine", "other")
-    opened = MetadataFilters(
-        filters=[MetadataFilter(key="tenant", value="mine"), NOTHING], condition=FilterCondition.OR
-    )
-    ours = ContextAssemblyPostprocessor(filter=opened, docstore=docstore_of(nodes))
-    assert read(ours, nodes[1]) == ["A-0", "A-1"]
-
-
 async def test_each_postprocessor_warns_once_by_whichever_way_it_is_called() -> None:
     nodes = tenants("mine", "mine", "other")
     ours, another = (ContextAssemblyPostprocessor(docstore=docstore_of(nodes)) for _ in range(2))
@@ -150,16 +112,6 @@ async def test_each_postprocessor_warns_once_by_whichever_way_it_is_called() -> 
         await ours.apostprocess_nodes(scored(nodes[1]))
         await another.apostprocess_nodes(scored(nodes[1]))
     assert [each.category for each in seen] == [FilterNotSeenWarning] * 2
-
-
-def test_neighbors_sets_the_field_of_the_config() -> None:
-    ours = ContextAssemblyPostprocessor(config=AssemblyConfig(window=2), neighbors="filtered")
-    assert ours.config == AssemblyConfig(window=2, neighbors="filtered")
-    assert ContextAssemblyPostprocessor.from_json(ours.to_json()).config == ours.config
-    assert json.loads(ours.to_json()).get("neighbors") is None
-    assert ContextAssemblyPostprocessor(config=ours.config).config.neighbors == "filtered"
-    with pytest.raises(ConfigError, match="neighbors must be"):
-        ContextAssemblyPostprocessor(neighbors="some")  # type: ignore[arg-type]
 
 
 # On top of a store's own filter
@@ -183,17 +135,6 @@ def test_a_store_that_says_that_it_holds_the_filter_needs_no_other() -> None:
     assert read(ours, nodes[1]) == ["A-0", "A-1"]
 
 
-def test_a_filter_comes_on_top_of_the_one_that_a_store_over_postgres_has() -> None:
-    table = PGVectorStore(connection_string="postgresql+psycopg2://", async_connection_string="", table_name="t")
-    own, year = PGVectorNeighbors(table, filter=MINE), one(2020, "year", FilterOperator.GTE)
-
-    assert restrict_store(None, own) is own
-    assert restrict_store(NOTHING, own) is own
-    assert restrict_store(year, PGVectorNeighbors(table)) == PGVectorNeighbors(table, filter=year)
-    assert restrict_store(year, own) == PGVectorNeighbors(table, filter=MetadataFilters(filters=[MINE, year]))
-    assert restrict_store(year, None) is None
-
-
 def test_what_postgres_has_no_form_for_is_an_error_at_construction_whoever_made_the_store() -> None:
     table = PGVectorStore(connection_string="postgresql+psycopg2://", async_connection_string="", table_name="t")
     matching = MetadataFilters(filters=[MetadataFilter(key="min", value=None, operator=FilterOperator.TEXT_MATCH)])
@@ -205,8 +146,3 @@ def test_what_postgres_has_no_form_for_is_an_error_at_construction_whoever_made_
         with pytest.raises(ConfigError, match="TEXT_MATCH"):
             make()
     assert restrict_store(matching, DocstoreNeighbors(SimpleDocumentStore())).holds_filter is True
-
-
-def test_a_filter_that_nothing_can_read_is_an_error_even_without_a_store() -> None:
-    with pytest.raises(ConfigError, match="a list for IN"):
-        ContextAssemblyPostprocessor(filter=one("mine", operator=FilterOperator.IN))

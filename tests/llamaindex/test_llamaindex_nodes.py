@@ -48,14 +48,3 @@ def test_the_offset_is_the_nodes_own_else_that_of_the_metadata(own: int | None, 
 @pytest.mark.parametrize(("own", "expected"), [(0.0, 0.0), (None, 0.2)])
 def test_a_score_in_the_metadata_counts_only_where_the_node_has_none(own: float | None, expected: float) -> None:
     assert context_of(node({"rerank_score": 0.2}), own).hits[0].score == expected
-
-
-def test_what_a_node_keeps_from_the_llm_is_not_written() -> None:
-    kept = node({"author": "J.", "year": 2020, "page_summary": "Sum.", "file_name": "x.pdf"})
-    kept.excluded_llm_metadata_keys = ["author", "page_summary", "file_name"]
-    context = context_of(kept, header_keys=("author", "year"))
-    assert context.text == "[1] Source: unknown\nyear: 2020\nText."
-    assert context.citations[0].source == "x.pdf"
-    kept.excluded_llm_metadata_keys = []
-    context = context_of(kept, header_keys=("author", "year"))
-    assert context.text == "[1] Source: x.pdf\nauthor: J.\nyear: 2020\n[Page context: Sum.]\nText."

@@ -9,26 +9,18 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
-from typing import Any
 
 import pytest
-from llama_index.core import Document, StorageContext, VectorStoreIndex
-from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core import Document, MockEmbedding
 from llama_index.core.graph_stores import SimplePropertyGraphStore
 from llama_index.core.graph_stores.types import EntityNode, Relation
-from llama_index.core.indices.property_graph import CustomPGRetriever
-from llama_index.core.node_parser import (
-    HierarchicalNodeParser,
-    SentenceSplitter,
-    SentenceWindowNodeParser,
-    get_leaf_nodes,
-)
-from llama_index.core.postprocessor import MetadataReplacementPostProcessor
-from llama_index.core.retrievers import AutoMergingRetriever
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.indices.property_graph import VectorContextRetriever
+from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, get_leaf_nodes
+from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.vector_stores import SimpleVectorStore
 
-from ctxassembly import AssemblyConfig, Context, MetadataKeys, NothingToJoinWarning
+from ctxassembly import AssemblyConfig, Context, MetadataKeys
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 GAP = "[...]"
@@ -103,122 +95,24 @@ def test_leaves_of_a_hierarchy_are_cited_with_what_their_parent_tells(sizes: tup
         )
 
 
-def test_a_leaf_has_the_leaves_of_its_parent_beside_it() -> None:
-    docstore, nodes = hierarchy()
-    leaves = get_leaf_nodes(nodes)
-    parents = [leaf.parent_node.node_id for leaf in leaves if leaf.parent_node]
-    at = next(at for at in range(3, len(leaves)) if len({*parents[at - 1 : at + 2]}) == 1)
-    context = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(scored([leaves[at]]))
-    (passage,) = context.passages
-    assert passage.chunk_ids == tuple(leaf.node_id for leaf in leaves[at - 1 : at + 2])
-
-
-class OfWords(BaseEmbedding):
-    """The text as a bag of its words."""
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        found = [0.0] * 64
-        for word in re.findall(r"w(\d+)", text):
-            found[int(word) * 64 // WORDS] += 1.0
-        return [each + 0.001 for each in found]
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-
-@pytest.mark.parametrize("with_docstore", [True, False])
-def test_what_was_merged_is_not_repeated_by_its_leaves(with_docstore: bool) -> None:
-    docstore, nodes = hierarchy()
-    storage = StorageContext.from_defaults(docstore=docstore)
-    index = VectorStoreIndex(get_leaf_nodes(nodes), storage_context=storage, embed_model=OfWords())
-    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore if with_docstore else None)
-    merged = 0
-    for at in range(100, WORDS - 400, 500):
-        # So many leaves that some of their parents are merged, and some of these again.
-        retriever = AutoMergingRetriever(index.as_retriever(similarity_top_k=12), storage, simple_ratio_thresh=0.4)
-        found = retriever.retrieve(QueryBundle(words(at, at + 150)))
-        merged += sum(each.node.child_nodes is not None for each in found)
-        context = postprocessor.context(found)
-        assert breaks(context.text) == []
-        assert is_true(context)
-        assert len(places(context.text)) == len(set(places(context.text)))
-        ids = {each.node.node_id for each in found}
-        inside = {each.node.node_id for each in found if each.node.parent_node and each.node.parent_node.node_id in ids}
-        assert not inside & {each for passage in context.passages for each in passage.chunk_ids}
-        decided = {each.chunk_id for each in context.trace.decisions}
-        assert {each.node.node_id for each in found} <= decided
-    assert merged > 5
-
-
-def test_a_leaf_inside_a_merged_parent_is_traced() -> None:
-    docstore, nodes = hierarchy()
-    leaf = get_leaf_nodes(nodes)[9]
-    assert leaf.parent_node is not None
-    parent = docstore.get_node(leaf.parent_node.node_id)
-    context = ContextAssemblyPostprocessor(config=CONFIG).context(scored([leaf, parent]))
-    decision = next(each for each in context.trace.decisions if each.chunk_id == leaf.node_id)
-    assert (decision.outcome, decision.because_of) == ("contained", parent.node_id)
-    assert places(context.text) == places(parent.get_content())
-
-
-@pytest.mark.parametrize("with_docstore", [True, False])
-def test_windows_of_sentences_overlap_and_stand_once_in_order(with_docstore: bool) -> None:
-    nodes = SentenceWindowNodeParser.from_defaults(window_size=3).get_nodes_from_documents([Document(text=TEXT)])
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(nodes)
-    replaced = MetadataReplacementPostProcessor(target_metadata_key="window")
-    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore if with_docstore else None)
-    draw = Random(3)
-    for _ in range(15):
-        at = draw.randrange(10, len(nodes) - 40)
-        hits = [nodes[at + 2], nodes[at], nodes[at + 5], nodes[at + 30], nodes[at + 1]]
-        found = replaced.postprocess_nodes(scored([each.model_copy(deep=True) for each in hits]))
-        context = postprocessor.context(found)
-        assert breaks(context.text) == []
-        assert places(context.text) == sorted(set(places(context.text)))
-        assert is_true(context)
-
-
-def test_facts_of_a_graph_before_a_text_part_it_from_nothing() -> None:
-    """PropertyGraphIndex writes triplets before the text of the chunk that they come from."""
+def test_a_graphs_facts_before_a_text_part_it_from_nothing() -> None:
+    """PropertyGraphIndex writes triplets before a text; another retriever finds the text alone."""
     nodes = SentenceSplitter(chunk_size=256, chunk_overlap=40).get_nodes_from_documents([Document(text=TEXT, id_="D")])
-    docstore = SimpleDocumentStore()
+    docstore, graph = SimpleDocumentStore(), SimplePropertyGraphStore()
     docstore.add_documents(nodes)
-    graph = SimplePropertyGraphStore()
     graph.upsert_llama_nodes(nodes)
-    for at in (4, 5, 9):
-        of = {"triplet_source_id": nodes[at].node_id}
-        weaver, loom = (EntityNode(name=f"{name} {at}", properties=of) for name in ("Weaver", "Loom"))
-        graph.upsert_nodes([weaver, loom])
-        graph.upsert_relations([Relation(label="uses", source_id=weaver.id, target_id=loom.id, properties=of)])
-
-    class All(CustomPGRetriever):
-        def init(self, **_: Any) -> None:
-            pass
-
-        def custom_retrieve(self, query_str: str) -> Any:
-            found = self._get_nodes_with_score(
-                self.graph_store.get_triplets(entity_names=["Weaver 4", "Weaver 5", "Weaver 9"])
-            )
-            return self.add_source_text(found)
-
-        async def acustom_retrieve(self, query_str: str) -> Any:
-            return self.custom_retrieve(query_str)
-
-    found = All(graph, include_text=True).retrieve(QueryBundle("who uses what?"))
-    assert len(found) == 3
-    assert all(each.node.get_content().startswith("Here are some facts") for each in found)
-    context = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(found)
-    for at in (4, 5, 9):
-        assert context.text.count(f"Weaver {at} -> uses -> Loom {at}") == 1
-    assert breaks(context.text) == []
-    assert places(context.text) == sorted(set(places(context.text)))
+    names = [EntityNode(name=name, properties={"triplet_source_id": nodes[4].node_id}) for name in ("Weaver", "Loom")]
+    triplet = [(names[0], Relation(label="uses", source_id=names[0].id, target_id=names[1].id), names[1])]
+    retriever = VectorContextRetriever(graph, embed_model=MockEmbedding(2), vector_store=SimpleVectorStore())
+    (found,) = retriever.add_source_text(retriever._get_nodes_with_score(triplet))
+    assert found.node.get_content().startswith("Here are some facts")
+    hits = [found, *scored([nodes[4], nodes[5]])]
+    context = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(hits)
+    assert context.text.count("Weaver -> uses -> Loom") == 1
+    assert (breaks(context.text), places(context.text)) == ([], sorted({*places(context.text)}))
     assert is_true(context)
-    (longest,) = [passage for passage in context.passages if nodes[4].node_id in passage.chunk_ids]
-    assert {each.node_id for each in nodes[3:7]} <= set(longest.chunk_ids)
+    assert context.trace.missing is None
+    assert {each.node_id for each in nodes[3:7]} <= set(context.passages[0].chunk_ids)
 
 
 # A PDF as its reader gives it: a Document for each page, each with an id of its own.
@@ -250,17 +144,6 @@ def of_page(nodes: Sequence[BaseNode], page: int) -> list[BaseNode]:
     return [node for node in nodes if node.metadata["page_label"] == str(page)]
 
 
-def test_metadata_keys_that_are_given_go_before_the_source() -> None:
-    docstore, nodes = pages_split(2048, pdf())
-    hits = scored([of_page(nodes, 3)[0], of_page(nodes, 7)[0]])
-    with pytest.warns(NothingToJoinWarning, match="Pages '3' and '7' of '/in/a.pdf' are separate documents"):
-        by_page = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(hits)
-    assert len(by_page.citations) == 2
-    by_file = ContextAssemblyPostprocessor(config=BY_FILE).context(hits)
-    (citation,) = by_file.citations
-    assert (citation.document_id, citation.pages) == ("/in/a.pdf", (3, 7))
-
-
 @pytest.mark.parametrize("size", [2048, 256])
 def test_pages_of_one_file_are_joined(size: int) -> None:
     docstore, nodes = pages_split(size, pdf())
@@ -271,34 +154,3 @@ def test_pages_of_one_file_are_joined(size: int) -> None:
     (citation,) = context.citations
     assert {3, 4} <= set(citation.pages)
     assert context.text.startswith(f"[1] Source: a.pdf, pages {citation.pages[0]}-{citation.pages[-1]}\n")
-
-
-@pytest.mark.parametrize("size", [2048, 256])
-def test_pages_of_one_file_stand_in_order_and_those_apart_are_marked(size: int) -> None:
-    docstore, nodes = pages_split(size, [*pdf(), *pdf("/in/b.pdf")])
-    ours = [node for node in nodes if node.metadata["file_path"] == "/in/a.pdf"]
-    postprocessor = ContextAssemblyPostprocessor(config=BY_FILE, docstore=docstore)
-    draw = Random(4)
-    for _ in range(10):
-        context = postprocessor.context(scored(draw.sample(ours, 5)))
-        assert breaks(context.text) == []
-        assert places(context.text) == sorted(set(places(context.text)))
-        assert len(context.citations) == 1
-
-
-def test_pages_have_their_neighbors_by_the_name_that_the_store_has() -> None:
-    docstore, nodes = pages_split(128, pdf())
-    page = of_page(nodes, 5)
-    context = ContextAssemblyPostprocessor(config=BY_FILE, docstore=docstore).context(scored([page[1]]))
-    assert {each for passage in context.passages for each in passage.chunk_ids} == {each.node_id for each in page[:3]}
-
-
-@pytest.mark.parametrize("size", [2048, 256, 128])
-def test_a_page_has_no_neighbors_on_other_pages_and_the_trace_says_what_to_write(size: int) -> None:
-    docstore, nodes = pages_split(size, pdf())
-    hit = of_page(nodes, 9)[-1]
-    context = ContextAssemblyPostprocessor(config=BY_FILE, docstore=docstore).context(scored([hit]))
-    assert {one for passage in context.passages for one in passage.chunk_ids} == {
-        one.node_id for one in of_page(nodes, 9)[-2:]
-    }
-    assert any(LIMIT in note and "number_chunks(nodes)" in note for note in context.trace.notes)

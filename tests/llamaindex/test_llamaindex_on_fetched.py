@@ -15,7 +15,6 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore
 
 from ctxassembly import AssemblyConfig, Chunk
-from ctxassembly.errors import ConfigError, InputError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import RecordingLLM, WordEmbedding, document
 
@@ -46,15 +45,6 @@ class Mask(BaseNodePostprocessor):
         for each in copies:
             each.node.set_content(mask(each.text))
         return copies
-
-
-class Without(BaseNodePostprocessor):
-    """Drops what speaks of a thing."""
-
-    thing: str
-
-    def _postprocess_nodes(self, nodes: list[NodeWithScore], query_bundle: Any = None) -> list[NodeWithScore]:
-        return [each for each in nodes if self.thing not in each.text]
 
 
 def index() -> VectorStoreIndex:
@@ -94,29 +84,3 @@ def test_a_mask_holds_for_neighbors_too(hook: Callable[[Any], Any], by: str) -> 
 
     assert named(masked) == []
     assert masked.count("[NAME]") == 6  # of two hits with two neighbors on each side
-
-
-def test_a_node_that_was_dropped_stays_out() -> None:
-    people = index()
-    dropping = Without(thing="smith")
-
-    def drop(chunks: Sequence[Chunk]) -> list[Chunk]:
-        return [chunk for chunk in chunks if "smith" not in chunk.text]
-
-    came_back = prompt_of(people, dropping, assembling(people))
-    stayed_out = prompt_of(people, dropping, assembling(people, transform_fetched=drop))
-
-    assert "Evert" in came_back
-    assert "Evert" not in stayed_out
-    assert set(named(stayed_out)) >= {"Cornelis", "Dirkje"}
-
-
-def test_a_hook_that_can_only_be_awaited_is_an_error_where_nothing_awaits() -> None:
-    people = index()
-    with pytest.raises(InputError, match="transform_fetched can only be awaited"):
-        prompt_of(people, assembling(people, transform_fetched=mask_chunks_by_a_service))
-
-
-def test_a_hook_that_is_no_function_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="transform_fetched must be a function from chunks to chunks, got 'mask'"):
-        ContextAssemblyPostprocessor(transform_fetched="mask")

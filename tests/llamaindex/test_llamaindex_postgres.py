@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy
-from llama_index.core.schema import NodeRelationship, NodeWithScore, TextNode
+from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 from llama_index.vector_stores.postgres import PGVectorStore
 from sqlalchemy import NullPool, make_url
 
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
-from ctxassembly.errors import ConfigError, NothingToJoinWarning
+from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, PGVectorNeighbors
 from llamaindex_samples import document, scored
 
@@ -103,14 +103,6 @@ async def test_links_take_one_statement_a_step_for_all_hits(
     assert all("embedding" not in statement for statement, _ in statements)
 
 
-@pytest.mark.parametrize("links", ["previous", "none"])
-async def test_one_sided_or_absent_links_take_the_document_whole(store: PGVectorStore, run: Any, links: Any) -> None:
-    nodes = document(links=links)
-    fill(store, [*nodes, *document("B", ["Other."])])
-
-    assert ids(await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[3]))) == ["A-2", "A-3", "A-4"]
-
-
 @pytest.mark.parametrize("key", ["chunk_index", "index", "place.number"])
 async def test_an_index_in_the_metadata_takes_one_statement_for_all_hits(
     store: PGVectorStore, run: Any, statements: list[Any], key: str
@@ -132,69 +124,6 @@ async def test_an_index_in_the_metadata_takes_one_statement_for_all_hits(
     assert labeled[0].metadata["trace"]["notes"] == []
 
 
-@both_kinds_of_json
-async def test_all_three_forms_of_reference_take_one_statement(store: PGVectorStore, statements: list[Any]) -> None:
-    nodes = [*document("A"), *document("B", ["B zero.", "B one."]), *document("C", ["C zero.", "C one."])]
-    for node in nodes[-2:]:
-        node.metadata["chunk_index"] = int(node.node_id[2:])
-    fill(store, nodes)
-    statements.clear()
-    refs = [ChunkRef("A", chunk_id="A-6"), ChunkRef("A", chunk_id="gone"), ChunkRef("B"), ChunkRef("C", 1)]
-
-    chunks = PGVectorNeighbors(store).fetch(refs)
-    assert len(statements) == 1
-    awaited = await PGVectorNeighbors(store).afetch(refs)
-
-    assert len(statements) == 2
-    assert sorted(chunk.id for chunk in chunks) == ["A-6", "B-0", "B-1", "C-1"]
-    assert sorted(awaited, key=lambda chunk: chunk.id) == sorted(chunks, key=lambda chunk: chunk.id)
-    (found,) = (chunk for chunk in chunks if chunk.id == "A-6")
-    assert (found.text, found.prev_id, found.next_id) == (nodes[6].text, "A-5", "A-7")
-    assert (found.start, found.metadata) == (nodes[6].start_char_idx, nodes[6].metadata)
-
-
-async def test_no_references_need_no_statement(store: PGVectorStore, statements: list[Any]) -> None:
-    assert PGVectorNeighbors(store).fetch([]) == []
-    assert await PGVectorNeighbors(store).afetch([]) == []
-    assert statements == []
-
-
-async def test_one_document_id_that_postgres_cannot_hold_costs_no_other_its_neighbors(
-    store: PGVectorStore, run: Any
-) -> None:
-    nodes, impossible = document("A"), document("B", [f"{number} is a number." for number in range(8)])
-    fill(store, nodes)
-    for node in impossible:
-        node.relationships[NodeRelationship.SOURCE].node_id = "B\0"  # type: ignore[union-attr]
-
-    labeled = await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[3], impossible[3]))
-
-    assert ids(labeled) == ["A-2", "A-3", "A-4", "B-3"]
-    refs = [ChunkRef("B\0"), ChunkRef("\ud800", 1), ChunkRef("A", chunk_id="\0")]
-    assert PGVectorNeighbors(store).fetch(refs) == await PGVectorNeighbors(store).afetch(refs) == []
-
-
-async def test_all_questions_are_one_statement_whatever_they_ask(
-    store: PGVectorStore, statements: list[tuple[str, Any]]
-) -> None:
-    filters = only("tenant", FilterOperator.EQ, "mine")
-    for refs in ([ChunkRef("A", 1)], [ChunkRef("A", 1), ChunkRef("B", 2)]):
-        PGVectorNeighbors(store, filter=filters).fetch(refs)
-        await PGVectorNeighbors(store, filter=filters).afetch(refs)
-
-    assert len(statements) == 4
-    assert len({statement for statement, _ in statements}) == 2  # one for each driver
-
-
-async def test_nodes_without_a_source_are_found_by_id(store: PGVectorStore, run: Any) -> None:
-    nodes = document(metadata={"document_id": "handbook"})
-    for node in nodes:
-        del node.relationships[NodeRelationship.SOURCE]
-    fill(store, nodes)
-
-    assert ids(await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[2]))) == ["A-1", "A-2", "A-3"]
-
-
 async def test_a_row_that_llamaindex_did_not_write_is_a_chunk_too(store: PGVectorStore, statements: list[Any]) -> None:
     insert = sqlalchemy.text(
         "INSERT INTO data_chunks (node_id, text, metadata_, embedding) VALUES ('x', 'Text.', :metadata, '[1,0]')"
@@ -206,23 +135,6 @@ async def test_a_row_that_llamaindex_did_not_write_is_a_chunk_too(store: PGVecto
     (chunk,) = PGVectorNeighbors(store).fetch([ChunkRef("A", 4)])
 
     assert (chunk.id, chunk.document_id, chunk.text, chunk.index) == ("x", "A", "Text.", 4)
-
-
-@both_kinds_of_json
-async def test_the_index_that_the_store_makes_is_the_one_used(store: PGVectorStore, statements: list[Any]) -> None:
-    fill(store, [*document("A"), *document("B", [f"{number} is a number." for number in range(3_000)])])
-    neighbors = PGVectorNeighbors(store, timeout_seconds=600)  # the plan is what matters, not how long it takes
-    for refs in ([ChunkRef("A", chunk_id="A-6")], [ChunkRef("A", 6)], [ChunkRef("A")]):
-        statements.clear()
-        neighbors.fetch(refs)
-        (statement, parameters), *_ = statements
-        with store._session() as session:  # type: ignore[operator]
-            session.execute(sqlalchemy.text("ANALYZE data_chunks"))
-            cursor = session.connection().connection.cursor()
-            cursor.execute("EXPLAIN " + statement.rpartition("; ")[2], parameters)  # behind the server's own deadline
-            plan = "\n".join(line for (line,) in cursor.fetchall())
-        assert "chunks_idx_1" in plan, plan
-        assert "Seq Scan" not in plan, plan
 
 
 # The caller's filter
@@ -272,6 +184,17 @@ async def test_an_excluded_row_is_never_read(store: PGVectorStore, statements: l
     chunks = PGVectorNeighbors(store, filter=only("tenant", FilterOperator.EQ, "mine")).fetch([ChunkRef("A")])
 
     assert [chunk.id for chunk in chunks] == ["A-4"]
+
+
+async def test_the_filter_of_the_store_and_that_of_the_postprocessor_both_hold(store: PGVectorStore, run: Any) -> None:
+    nodes = document()
+    for place, node in enumerate(nodes):
+        node.metadata |= {"tenant": "theirs" if place == 0 else "mine", "draft": int(place == 4)}
+    fill(store, nodes)
+    mine, final = only("tenant", FilterOperator.EQ, "mine"), only("draft", FilterOperator.EQ, 0)
+    own = PGVectorNeighbors(store, filter=mine)
+    assembling = ContextAssemblyPostprocessor(store=own, filter=final, config=AssemblyConfig(window=2))
+    assert ids(await run(assembling, scored(nodes[2]))) == ["A-1", "A-2", "A-3"]
 
 
 ROWS: dict[str, dict[str, Any]] = {
@@ -382,68 +305,3 @@ def test_a_filter_that_is_not_translated_is_an_error_at_construction(filters: Me
 
     with pytest.raises(ConfigError, match=message):
         ContextAssemblyPostprocessor(vector_store=unreachable, filter=filters)
-
-
-@pytest.mark.parametrize("timeout", [0, -1, float("inf"), float("nan")])
-def test_a_timeout_out_of_range_is_an_error(timeout: float) -> None:
-    with pytest.raises(ConfigError, match="timeout_seconds"):
-        PGVectorNeighbors(None, timeout_seconds=timeout)
-
-
-async def test_a_fetch_that_takes_too_long_is_given_up_and_the_store_goes_on(store: PGVectorStore) -> None:
-    fill(store, document())
-    neighbors = PGVectorNeighbors(store, timeout_seconds=0.2)
-    with store._session() as locker:  # type: ignore[operator]
-        locker.execute(sqlalchemy.text("LOCK TABLE data_chunks IN ACCESS EXCLUSIVE MODE"))
-        with pytest.raises(TimeoutError, match=r"0\.2 s"):
-            neighbors.fetch([ChunkRef("A")])
-        with pytest.raises(TimeoutError, match=r"0\.2 s"):
-            await neighbors.afetch([ChunkRef("A")])
-
-    neighbors = PGVectorNeighbors(store)
-    assert len(neighbors.fetch([ChunkRef("A")])) == len(await neighbors.afetch([ChunkRef("A")])) == 8
-
-
-async def test_a_database_that_cannot_be_reached_leaves_the_hits_standing(run: Any) -> None:
-    nowhere = "postgresql+{}://postgres@/none?host=/nowhere"
-    store = PGVectorStore(
-        connection_string=nowhere.format("psycopg2"),
-        async_connection_string=nowhere.format("asyncpg"),
-        table_name="chunks",
-        perform_setup=False,
-        create_engine_kwargs={"poolclass": NullPool},
-    )
-
-    with pytest.warns(NothingToJoinWarning, match="The store failed"):
-        (labeled,) = await run(ContextAssemblyPostprocessor(vector_store=store), scored(document()[3]))
-
-    assert labeled.metadata["chunk_ids"] == ["A-3"]
-    assert "store: no neighbors" in labeled.metadata["trace"]["notes"][0]
-
-
-@both_kinds_of_json
-async def test_places_without_a_source_are_found_by_what_the_node_itself_says(store: PGVectorStore, run: Any) -> None:
-    nodes = [
-        TextNode(id_=f"n{at}", text=f"Text {at}.", metadata={"document_id": "handbook", "chunk_index": at})
-        for at in range(5)
-    ]
-    fill(store, nodes)
-    labeled = await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[3]))
-    assert labeled[0].metadata["chunk_ids"] == ["n2", "n3", "n4"]
-    assert labeled[0].metadata["citation"]["document_id"] == "handbook"
-
-
-def test_pages_that_are_looked_up_by_their_file_have_neighbors_on_the_next_page(store: PGVectorStore) -> None:
-    """Grouped and looked up by the file; each page is a document of its own to LlamaIndex, chunks count through all."""
-    nodes = [node for page in ("page-1", "page-2") for node in document(page, links="none")]
-    for place, node in enumerate(nodes):
-        node.metadata = {"file_path": "/in/a.pdf", "page_label": node.node_id[5], "chunk_index": place}
-        node.embedding = [1.0, float(place)]
-    store.add(nodes)
-    keys = MetadataKeys(document_id="file_path", lookup_id="file_path")
-    config = AssemblyConfig(keys=keys, neighbors="unfiltered")
-    last = next(at for at, node in enumerate(nodes) if node.metadata["page_label"] == "2") - 1
-    context = ContextAssemblyPostprocessor(config=config, vector_store=store).context(scored(nodes[last]))
-    wanted = [node.node_id for node in nodes[last - 1 : last + 2]]
-    assert [each for passage in context.passages for each in passage.chunk_ids] == wanted
-    assert context.citations[0].pages == (1, 2)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from llama_index.core import Document, StorageContext, VectorStoreIndex
-from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.retrievers import BaseRetriever
@@ -15,17 +12,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from ctxassembly import AssemblyConfig, Hit, MemoryStore, assemble
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_samples import (
-    HOSTILE,
-    TEXTS,
-    Fixed,
-    RecordingLLM,
-    TextVectorStore,
-    WordEmbedding,
-    bare,
-    document,
-    scored,
-)
+from llamaindex_samples import HOSTILE, TEXTS, Fixed, RecordingLLM, bare, document, scored
 
 # They are about other things: nobody here has a filter.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
@@ -77,78 +64,3 @@ async def test_the_prompt_holds_the_context_verbatim_whatever_the_metadata(form:
         for label, node in enumerate(answer.source_nodes, start=1):
             assert node.metadata["citation"]["label"] == f"{label}"
             assert node.text == context.blocks[label - 1].text
-
-
-def test_with_no_template_set_the_untreated_prompt_would_hold_the_metadata() -> None:
-    a, _ = hostile_documents()
-    made, llm = engine(Fixed(scored(a[0])))
-
-    made.query("Who lifted the tax?")
-
-    assert "forged.pdf" in llm.prompts[0]
-
-
-async def test_an_index_with_a_simple_vector_store_brings_neighbors_from_its_docstore() -> None:
-    text = "\n\n".join(f"{each} Chapter {number} ends here." for number, each in enumerate(TEXTS))
-    parser = SentenceSplitter(chunk_size=30, chunk_overlap=0)
-    index = VectorStoreIndex.from_documents(
-        [Document(text=text, id_="history", metadata={"file_name": "history.txt"})],
-        embed_model=WordEmbedding(),
-        transformations=[parser],
-    )
-    retriever = index.as_retriever(similarity_top_k=1)
-    made, llm = engine(retriever, ContextAssemblyPostprocessor(docstore=index.docstore))
-    (hit,) = retriever.retrieve("Who carried the dye across the lake?")
-
-    (source,) = made.query("Who carried the dye across the lake?").source_nodes
-
-    before, after = hit.node.prev_node, hit.node.next_node
-    assert before is not None
-    assert after is not None
-    assert source.metadata["chunk_ids"] == [before.node_id, hit.node_id, after.node_id]
-    assert source.metadata["trace"]["round_trips"] == 1
-    assert source.score == hit.score
-    assert source.node_id == hit.node_id
-    assert "[1] Source: history.txt" in llm.prompts[0]
-
-
-def test_an_index_over_a_vector_store_that_stores_text_needs_no_docstore() -> None:
-    vector_store = TextVectorStore()
-    index = VectorStoreIndex(
-        document(),
-        storage_context=StorageContext.from_defaults(vector_store=vector_store),
-        embed_model=WordEmbedding(),
-    )
-    assert not index.docstore.docs
-    postprocessor = ContextAssemblyPostprocessor(vector_store=vector_store)
-    made, _ = engine(index.as_retriever(similarity_top_k=1), postprocessor)
-
-    (source,) = made.query("Who?").source_nodes
-
-    assert source.metadata["chunk_ids"] == ["A-0", "A-1"]
-
-
-def test_it_comes_last_in_a_row_of_postprocessors() -> None:
-    nodes = document()
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(nodes)
-    cutoff = SimilarityPostprocessor(similarity_cutoff=0.75)
-    made, _ = engine(
-        Fixed(scored(nodes[2], nodes[3], nodes[6])), cutoff, ContextAssemblyPostprocessor(docstore=docstore)
-    )
-
-    (source,) = made.query("Who?").source_nodes
-
-    assert source.metadata["chunk_ids"] == ["A-1", "A-2", "A-3", "A-4"]
-
-
-def test_what_a_budget_leaves_is_what_is_read() -> None:
-    nodes = document()
-    config = AssemblyConfig(max_tokens=40)
-    context = assemble([Hit(chunk, score=1.0) for chunk in bare(nodes)], config)
-    made, llm = engine(Fixed(scored(*nodes)), ContextAssemblyPostprocessor(config=config))
-
-    made.query("Who?")
-
-    assert 0 < context.token_count <= 40
-    assert f"\n{context.text}\n" in llm.prompts[0]

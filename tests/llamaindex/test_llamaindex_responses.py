@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
-import warnings
 from typing import Any
 
 import pytest
 from llama_index.core import VectorStoreIndex
-from llama_index.core.base.response.schema import PydanticResponse, Response, StreamingResponse
+from llama_index.core.base.response.schema import Response
 from llama_index.core.memory import ChatMemoryBuffer
-from llama_index.core.query_engine import CitationQueryEngine, RouterQueryEngine, SubQuestionQueryEngine
-from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
-from llama_index.core.selectors import LLMSingleSelector
-from llama_index.core.tools import QueryEngineTool
 
-from ctxassembly import AssemblyConfig, Conversation, InputError, Labels
+from ctxassembly import AssemblyConfig, Conversation, InputError
 from llamaindex_ctxassembly import (
     CITATION_CONTEXT_PROMPT,
     CITATION_QA_TEMPLATE,
@@ -26,11 +20,10 @@ from llamaindex_ctxassembly import (
     AnswerChatEngine,
     AnswerQueryEngine,
     ContextAssemblyPostprocessor,
-    ContextRetriever,
     citation_reader,
     resolve,
 )
-from llamaindex_samples import QUESTION, Answering, Fixed, Questions, scored
+from llamaindex_samples import QUESTION, Answering, scored
 
 # They are about other things: nobody here has a filter.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
@@ -99,13 +92,6 @@ async def test_citations_settle_as_an_answer_streams_in(index: VectorStoreIndex)
     assert told(answer.resolved) == TOLD
 
 
-def test_unused_labels_count_anew_and_markers_go_for_speech(index: VectorStoreIndex) -> None:
-    response = engine_of(index, llm=Answering(says="A tax [2].")).query(QUESTION)
-    assert told(resolve(response)) == ("A tax [1].", ["dye.pdf"], (), ["tax.pdf"])
-    assert resolve(response, "keep").text == "A tax [2]."
-    assert resolve(response, "remove").text == "A tax."
-
-
 @pytest.mark.parametrize("mode", ["context", "condense_plus_context"])
 async def test_a_chat_engine_s_response(index: VectorStoreIndex, mode: Any) -> None:
     chat = index.as_chat_engine(
@@ -168,53 +154,6 @@ def test_it_comes_back_from_pickle_and_from_json_it_is_nobodys(index: VectorStor
             resolve(one)
 
 
-def test_a_router_and_a_fusion_retriever_hand_it_on(index: VectorStoreIndex) -> None:
-    postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore)
-    fusion = QueryFusionRetriever(
-        [index.as_retriever(similarity_top_k=2), index.as_retriever(similarity_top_k=3)],
-        llm=Answering(),
-        num_queries=1,
-        use_async=False,
-        similarity_top_k=4,
-    )
-    inner = AnswerQueryEngine(Answering(), fusion, postprocessor=postprocessor)
-    for engine in (engine_of(index), inner):
-        router = RouterQueryEngine(
-            selector=LLMSingleSelector.from_defaults(llm=Answering(says='[{"choice": 1, "reason": "the only one"}]')),
-            query_engine_tools=[QueryEngineTool.from_defaults(engine, name="dye", description="On dye and taxes.")],
-            llm=Answering(),
-        )
-        response = router.query(QUESTION)
-        assert [one.source for one in resolve(response).citations] == ["tax.pdf", "dye.pdf"]
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_the_engines_of_sub_questions_share_labels(index: VectorStoreIndex, shared: bool) -> None:
-    labels = Labels() if shared else None
-    tools = [
-        QueryEngineTool.from_defaults(
-            engine_of(index, labels=labels, llm=Answering(says="Yes [1].")), name=name, description=name
-        )
-        for name in ("dye", "tax")
-    ]
-    engine = SubQuestionQueryEngine.from_defaults(
-        tools, llm=Answering(says="Both [2][4]."), question_gen=Questions(), use_async=False, verbose=False
-    )
-    response = engine.query(QUESTION)
-    if shared:
-        assert [one.label for one in resolve(response).citations] == ["2", "4"]
-        return
-    with pytest.raises(InputError, match=r"label . refers to two sources.*Conversation\(labels=Labels\(\)\)"):
-        resolve(response)
-
-
-def test_without_sources_an_answer_cites_nothing() -> None:
-    empty = Response("Empty Response", [])
-    assert told(resolve(empty)) == ("Empty Response", [], (), [])
-    assert resolve(StreamingResponse(iter(["No [3]."]), [])).unknown == ("3",)
-    assert resolve(PydanticResponse(None, [])).citations == ()  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("response", "error"),
     [
@@ -233,56 +172,3 @@ def test_what_is_not_ours_is_an_error(response: Any, error: str) -> None:
 
 
 # CitationQueryEngine splits and numbers nodes again.
-
-SPLITS = r"splits labeled nodes and numbers the pieces.*AnswerQueryEngine.from_args\(index\)"
-
-
-class Own(CitationQueryEngine):
-    """A subclass, as users have."""
-
-
-@pytest.mark.parametrize("kind", [CitationQueryEngine, Own])
-@pytest.mark.parametrize("awaited", [False, True])
-async def test_a_citation_query_engine_over_ours_warns_once(
-    index: VectorStoreIndex, kind: type[CitationQueryEngine], awaited: bool
-) -> None:
-    postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore)
-    engine = kind.from_args(index, llm=Answering(), similarity_top_k=4, node_postprocessors=[postprocessor])
-    with pytest.warns(UserWarning, match=f"^{kind.__name__} {SPLITS}"):
-        response = await engine.aquery(QUESTION) if awaited else engine.query(QUESTION)
-    again: Any = await engine.aquery(QUESTION) if awaited else engine.query(QUESTION)  # a second warning would fail
-    for one in (response, again):
-        with pytest.raises(InputError, match="were split and numbered by CitationQueryEngine"):
-            resolve(one)
-
-
-@pytest.mark.parametrize("awaited", [False, True])
-async def test_so_it_does_over_our_retriever(awaited: bool) -> None:
-    from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
-
-    chunk = Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)
-    retriever = ContextRetriever(MemoryIndex([chunk]), config=RetrievalConfig(strategy="keyword"))
-    engine = CitationQueryEngine(retriever, llm=Answering())
-    with pytest.warns(UserWarning, match=SPLITS):
-        response: Any = await engine.aquery("Ferritin?") if awaited else engine.query("Ferritin?")
-    assert re.match(r"Source 1:\n\[1\] Source: unknown", response.source_nodes[0].text)
-    for text in (await retriever.aretrieve("Ferritin?"), retriever.retrieve("Ferritin?")):
-        assert text[0].text.startswith("[1] Source: unknown")
-
-
-def test_no_other_engine_warns(index: VectorStoreIndex) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        warnings.simplefilter("ignore", category=DeprecationWarning)
-        postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore, neighbors="unfiltered")
-        engine_of(index, node_postprocessors=[postprocessor]).query(QUESTION)
-        CitationQueryEngine.from_args(index, llm=Answering()).query(QUESTION)
-        postprocessor.postprocess_nodes(Fixed(index.as_retriever().retrieve(QUESTION)).retrieve(QUESTION))
-
-
-def test_a_source_that_begins_as_its_pieces_do_is_none(index: VectorStoreIndex) -> None:
-    said = TextNode(id_="a", text="Source 1:\nDrink water.", metadata={"file_name": "a.pdf"})
-    config = AssemblyConfig(format="minimal")
-    nodes = ContextAssemblyPostprocessor(config=config).postprocess_nodes(scored(said))
-    assert nodes[0].text.startswith("Source 1:\n")
-    assert resolve(Response("Drink.", nodes)).unused[0].source == "a.pdf"

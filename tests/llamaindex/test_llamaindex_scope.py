@@ -7,7 +7,6 @@ has an open neighbor on one side and a secret one on the other, of the same tena
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import uuid
 import warnings
@@ -19,21 +18,12 @@ import chromadb
 import pytest
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.chat_engine import CondensePlusContextChatEngine
-from llama_index.core.chat_engine.types import ChatMode
-from llama_index.core.indices.vector_store import VectorIndexAutoRetriever
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.retrievers import AutoMergingRetriever, BaseRetriever, QueryFusionRetriever, RouterRetriever
+from llama_index.core.retrievers import AutoMergingRetriever, BaseRetriever, QueryFusionRetriever
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
-from llama_index.core.selectors import LLMSingleSelector
-from llama_index.core.tools import RetrieverTool
-from llama_index.core.vector_stores.types import (
-    MetadataFilter,
-    MetadataFilters,
-    MetadataInfo,
-    VectorStoreInfo,
-)
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from llama_index.vector_stores.chroma import ChromaVectorStore
 from llama_index.vector_stores.postgres import PGVectorStore
 from llama_index.vector_stores.qdrant import QdrantVectorStore
@@ -168,20 +158,6 @@ def stored(request: pytest.FixtureRequest) -> tuple[VectorStoreIndex, dict[str, 
 # Chains: from an index, the filter of this call's retriever and our postprocessor to what asks
 
 
-class Answering(RecordingLLM):
-    """Answers everything with the same."""
-
-    _answer: str = PrivateAttr(default="")
-
-    def __init__(self, answer: str) -> None:
-        super().__init__()
-        self._answer = answer
-
-    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        answered = super().complete(prompt, formatted, **kwargs)
-        return answered.model_copy(update={"text": self._answer})
-
-
 class Own(BaseRetriever):
     """Somebody's own retriever, with whatever it does inside."""
 
@@ -219,10 +195,6 @@ def _query_engine(index: VectorStoreIndex, filters: Filters, ours: Any, llm: Rec
     return index.as_query_engine(filters=filters, similarity_top_k=1, node_postprocessors=[ours], llm=llm).query
 
 
-def _retriever(index: VectorStoreIndex, filters: Filters, ours: Any, llm: RecordingLLM) -> Ask:
-    return _engine(index.as_retriever(filters=filters, similarity_top_k=1), llm, ours)
-
-
 def _fusion(index: VectorStoreIndex, filters: Filters, ours: Any, llm: RecordingLLM) -> Ask:
     both = [index.as_retriever(filters=filters, similarity_top_k=1) for _ in range(2)]
     return _engine(QueryFusionRetriever(both, llm, num_queries=1, similarity_top_k=1, use_async=False), llm, ours)
@@ -231,31 +203,6 @@ def _fusion(index: VectorStoreIndex, filters: Filters, ours: Any, llm: Recording
 def _auto_merging(index: VectorStoreIndex, filters: Filters, ours: Any, llm: RecordingLLM) -> Ask:
     retriever: Any = index.as_retriever(filters=filters, similarity_top_k=1)
     return _engine(AutoMergingRetriever(retriever, index.storage_context), llm, ours)
-
-
-def _auto(index: VectorStoreIndex, filters: Filters, ours: Any, llm: RecordingLLM) -> Ask:
-    """An LLM writes the filter: here the tenant alone, the rest is the caller's."""
-    tenant = [each for each in (filters.filters if filters else ()) if getattr(each, "key", None) == "tenant"]
-    written = [{"key": "tenant", "value": each.value, "operator": "=="} for each in tenant]  # type: ignore[union-attr]
-    said = Answering(json.dumps({"query": QUESTION, "filters": written, "top_k": 1}))
-    known = [MetadataInfo(name="tenant", type="str", description="Whose it is.")]
-    return _engine(
-        VectorIndexAutoRetriever(
-            index,
-            VectorStoreInfo(content_info="History.", metadata_info=known),
-            llm=said,
-            max_top_k=1,
-            extra_filters=MetadataFilters(filters=[] if filters is None else [*filters.filters]),
-        ),
-        llm,
-        ours,
-    )
-
-
-def _router(index: VectorStoreIndex, filters: Filters, ours: Any, llm: RecordingLLM) -> Ask:
-    tool = RetrieverTool.from_defaults(index.as_retriever(filters=filters, similarity_top_k=1), description="History.")
-    selector = LLMSingleSelector.from_defaults(Answering(json.dumps([{"choice": 1, "reason": "The only one."}])))
-    return _engine(RouterRetriever(selector, [tool], llm), llm, ours)
 
 
 def _own_retriever(index: VectorStoreIndex, filters: Filters, ours: Any, llm: RecordingLLM) -> Ask:
@@ -275,28 +222,13 @@ def _chat(index: VectorStoreIndex, filters: Filters, ours: Any, llm: RecordingLL
     ).chat
 
 
-def _index_chat(index: VectorStoreIndex, filters: Filters, ours: Any, llm: RecordingLLM) -> Ask:
-    return index.as_chat_engine(
-        ChatMode.CONTEXT,
-        filters=filters,
-        similarity_top_k=1,
-        node_postprocessors=[ours],
-        llm=llm,
-        memory=ChatMemoryBuffer.from_defaults(),
-    ).chat
-
-
 CHAINS: dict[str, Callable[[VectorStoreIndex, Filters, Any, RecordingLLM], Ask]] = {
     "as_query_engine": _query_engine,
-    "RetrieverQueryEngine": _retriever,
     "QueryFusionRetriever": _fusion,
     "AutoMergingRetriever": _auto_merging,
-    "VectorIndexAutoRetriever": _auto,
-    "RouterRetriever": _router,
     "a retriever of one's own": _own_retriever,
     "a postprocessor that drops": _permissions,
     "CondensePlusContextChatEngine": _chat,
-    "as_chat_engine": _index_chat,
 }
 
 
@@ -410,7 +342,7 @@ def test_nothing_comes_in_however_a_document_is_linked_and_however_far_it_is_rea
         ours = ContextAssemblyPostprocessor(config=config, docstore=index.docstore, **settings)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FilterNotSeenWarning)
-            read = ask(_retriever, index, filters_of("ours"), ours)
+            read = ask(_query_engine, index, filters_of("ours"), ours)
         assert allowed_of("ours") <= read
         assert {(tenant, acl) for tenant, _, acl in read} == {("ours", "open")}
 
@@ -425,7 +357,7 @@ def test_two_tenants_whose_nodes_have_the_same_ids_are_kept_apart(database_url: 
     filters.filters.append(MetadataFilter(key="file_name", value="rules.md"))
 
     ours = ContextAssemblyPostprocessor(vector_store=store, filter=filters)
-    assert ask(_retriever, index, filters, ours) == allowed_of("ours")
+    assert ask(_query_engine, index, filters, ours) == allowed_of("ours")
     with pytest.warns(FilterNotSeenWarning):
-        read = ask(_retriever, index, filters, ContextAssemblyPostprocessor(vector_store=store))
+        read = ask(_query_engine, index, filters, ContextAssemblyPostprocessor(vector_store=store))
     assert read == allowed_of("ours")

@@ -13,8 +13,8 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, TextNode
 from pydantic import PrivateAttr
 
-from ctxassembly import AssemblyConfig, Chunk, ConfigError, InputError, MemoryIndex, RetrievalConfig
-from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, ContextRetriever
+from ctxassembly import AssemblyConfig, ConfigError
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ctxassembly.errors.FilterNotSeenWarning", "ignore::ctxassembly.errors.NothingToJoinWarning"
@@ -64,69 +64,6 @@ async def test_a_query_engine_finds_the_answer_with_a_scorer_alone_sync_and_asyn
     assert text((await with_it.aquery(QUERY)).source_nodes) == found
 
 
-def test_a_model_is_asked_once_for_a_sentence() -> None:
-    scorer = Meaning()
-    for query in (QUERY, QUERY, "Where do I drink?"):
-        engine(scorer).query(query)
-    assert len(scorer._asked) == len(set(scorer._asked)) == 14
-
-
-async def test_functions_and_cross_encoders_score_too() -> None:
-    async def afluids(query: str, sentences: list[str]) -> list[float]:
-        return [float("Fluids" in each) for each in sentences]
-
-    class CrossEncoder:
-        def predict(self, pairs: list[tuple[str, str]]) -> list[float]:
-            return [float("Fluids" in each) for _, each in pairs]
-
-    assert ANSWER in text(engine(CrossEncoder()).query(QUERY).source_nodes)
-    assert ANSWER in text((await engine(afluids).aquery(QUERY)).source_nodes)
-    with pytest.raises(InputError, match="scorer can only be awaited"):
-        engine(afluids).query(QUERY)
-
-
-def test_a_node_that_has_an_embedding_is_not_embedded_for_its_one_sentence() -> None:
-    scorer = Meaning()
-    own = TextNode(id_="own", text=ANSWER, embedding=[2.0, 0.0])
-    found = [NodeWithScore(node=node) for node in (own, *nodes()[1:])]
-    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, scorer=scorer)
-    assert ANSWER in text(postprocessor.postprocess_nodes(found, query_str=QUERY))
-    assert scorer._asked
-    assert ANSWER not in scorer._asked
-
-
-def test_a_scorer_that_is_down_does_not_cost_the_answer() -> None:
-    def down(query: str, sentences: list[str]) -> list[float]:
-        raise ConnectionError("no route")
-
-    found = engine(down).query(QUERY).source_nodes
-    assert text(found) == text(engine(None).query(QUERY).source_nodes)
-    notes = found[0].node.metadata["trace"]["notes"]
-    assert "scorer: no scores (ConnectionError: no route), chosen by words alone" in notes
-
-
-async def test_our_retriever_and_our_answers_read_what_it_found() -> None:
-    chunks = [Chunk(f"c{at}", f"c{at}", text, 0) for at, text in enumerate((LEAFLET, *WARDS))]
-    index = MemoryIndex(chunks, [[1.0, 0.0], *[[0.0, 1.0]] * 4])
-
-    def retriever(scorer: Any) -> ContextRetriever:
-        postprocessor = ContextAssemblyPostprocessor(config=CONFIG, scorer=scorer)
-        config = RetrievalConfig(min_similarity=0.0)
-        return ContextRetriever(index, Meaning(), config=config, postprocessor=postprocessor)
-
-    assert ANSWER not in text(retriever(None).retrieve(QUERY))
-    assert ANSWER in text(retriever(Meaning()).retrieve(QUERY))
-    assert ANSWER in text(await retriever(Meaning()).aretrieve(QUERY))
-    answers = AnswerQueryEngine(MockLLM(), retriever(Meaning()))
-    assert ANSWER in text(answers.query(QUERY).source_nodes)
-    assert ANSWER in text((await answers.aquery(QUERY)).source_nodes)
-
-
-def test_it_is_not_written_and_handed_in_again() -> None:
-    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, scorer=Meaning())
-    assert "scorer" not in postprocessor.to_dict()
-
-
 def test_what_is_no_scorer_is_an_error_at_construction() -> None:
-    with pytest.raises(ConfigError, match=r"scorer must be a model with embed_query .* SentenceTransformer\("):
+    with pytest.raises(ConfigError, match=r"scorer must be a model with embed_query"):
         ContextAssemblyPostprocessor(scorer="all-MiniLM-L6-v2")

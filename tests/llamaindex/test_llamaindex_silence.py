@@ -6,24 +6,17 @@ import asyncio
 import uuid
 import warnings
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import chromadb
 import pytest
 from llama_index.core import Document, StorageContext, VectorStoreIndex
-from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
-from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning
-from llamaindex_ctxassembly import (
-    ContextAssemblyPostprocessor,
-    DocstoreNeighbors,
-    number_chunks,
-)
+from ctxassembly import AssemblyConfig, NothingToJoinWarning
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import TextVectorStore, WordEmbedding, scored
 
 YEARS = [f"In year {year} the weavers of the valley paid {year + 7} bales of wool." for year in range(60)]
@@ -104,26 +97,11 @@ def test_the_docstore_of_an_index_over_a_vector_store_is_empty_and_that_is_told(
     assert [each for each in answered if not each.startswith("Pages '")] == []  # each page is a document here
 
 
-def test_so_is_that_of_an_ingestion_pipeline(run: Any) -> None:
-    docstore = SimpleDocumentStore()
-    strategy = DocstoreStrategy.DUPLICATES_ONLY
-    pipeline = IngestionPipeline(transformations=[SPLITTER], docstore=docstore, docstore_strategy=strategy)
-    nodes = pipeline.run(documents=pages(1))
-    (message,) = warned(lambda: run(ours(docstore=docstore), scored(nodes[2])))
-    assert "VectorStoreIndex(number_chunks(nodes))" in message
-
-
 class NoNodes(TextVectorStore):
     """Stores text, and has no `get_nodes` of its own, as many have."""
 
     def get_nodes(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("get_nodes not implemented")
-
-
-def test_without_a_store_the_line_to_write_is_no_framework_s(run: Any) -> None:
-    nodes = [TextNode(text=text, metadata={"file_name": "a.pdf"}) for text in YEARS[:2]]
-    (message,) = warned(lambda: run(ours(), scored(*nodes)))
-    assert message.endswith(" Fix: number_stored_chunks(vectorstore) or number_chunks(documents)")
 
 
 def test_a_vector_store_without_get_nodes_is_told(run: Any) -> None:
@@ -136,147 +114,10 @@ def test_a_vector_store_without_get_nodes_is_told(run: Any) -> None:
 # What the nodes say
 
 
-def numbered_by_hand() -> list[TextNode]:
-    return [
-        TextNode(text=text, metadata={"document_id": "a.pdf", "chunk_index": at}) for at, text in enumerate(YEARS[:9])
-    ]
-
-
-@pytest.mark.parametrize("kind", ["docstore", "vector_store"])
-def test_places_without_a_source_are_told_and_number_chunks_mends_it(
-    kind: str, run: Any, chroma: ChromaVectorStore
-) -> None:
-    def over(nodes: Any) -> ContextAssemblyPostprocessor:
-        if kind == "docstore":
-            store = SimpleDocumentStore()
-            store.add_documents(nodes)
-            return ours(docstore=store)
-        return ours(vector_store=index_over(chroma, nodes).vector_store)
-
-    nodes = numbered_by_hand()
-    (message,) = warned(lambda: run(over(nodes), scored(nodes[4], nodes[7])))
-    by_store = {
-        "docstore": "VectorStoreIndex(number_chunks(nodes))",
-        "vector_store": "number_stored_chunks(vector_store)",
-    }
-    assert message.endswith(by_store[kind])
-
-    numbered = number_chunks(nodes)
-    (labeled,) = run(over(numbered), scored(numbered[4]))
-    assert [f"a.pdf#{at}" for at in (3, 4, 5)] == [
-        each for each in labeled.metadata["chunk_ids"] if each in {"a.pdf#3", "a.pdf#4", "a.pdf#5"}
-    ]
-
-
-def linked(*texts: str) -> list[TextNode]:
-    """As in the examples of PrevNextNodePostprocessor: linked to each other, and to no document."""
-    nodes = [TextNode(id_=f"n{at}", text=text) for at, text in enumerate(texts)]
-    for before, after in pairwise(nodes):
-        before.relationships[NodeRelationship.NEXT] = RelatedNodeInfo(node_id=after.node_id)
-        after.relationships[NodeRelationship.PREVIOUS] = RelatedNodeInfo(node_id=before.node_id)
-    return nodes
-
-
-@pytest.mark.parametrize("window", [1, 2])
-def test_links_without_a_source_are_followed(run: Any, window: int) -> None:
-    nodes = linked(*YEARS[:9])
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(nodes)
-    made = ours(docstore=docstore, config=AssemblyConfig(window=window))
-
-    (one,) = run(made, scored(nodes[4]))
-    assert one.metadata["chunk_ids"] == [f"n{at}" for at in range(4 - window, 5 + window)]
-    # Those of two hits meet in the middle, and are one document.
-    (both,) = run(made, scored(nodes[2], nodes[2 + 2 * window], best=0.9))
-    assert both.metadata["chunk_ids"] == [f"n{at}" for at in range(2 - window, 3 + 3 * window)]
-
-
-def test_hits_that_are_linked_to_each_other_are_joined_without_a_store(run: Any) -> None:
-    nodes = linked(*YEARS[:3])
-    (labeled,) = run(ours(), scored(nodes[1], nodes[0], nodes[2]))
-    assert labeled.metadata["chunk_ids"] == ["n0", "n1", "n2"]
-    apart = run(ours(), scored(*linked(*YEARS[:1]), *[TextNode(id_="x", text="Another.")]))
-    assert [each.metadata["chunk_ids"] for each in apart] == [["n0"], ["x"]]
-
-
 # One query's failure
 
 
-def test_chroma_has_documents_without_links_beside_those_with(chroma: ChromaVectorStore, run: Any) -> None:
-    alone = Document(text="Year 12 was a year of peace and wool for the weavers.", metadata={"file_name": "b.txt"})
-    nodes = [*split(), *SPLITTER.get_nodes_from_documents([alone])]
-    index = index_over(chroma, nodes)
-    lone = next(node for node in nodes if node.metadata["file_name"] == "b.txt")
-    hits = scored(lone, nodes[3])
-
-    labeled = run(ours(vector_store=index.vector_store), hits)
-
-    assert len(labeled[1].metadata["chunk_ids"]) >= 3
-    assert labeled[0].metadata["trace"]["notes"] == []
-
-
-class NoDocuments(TextVectorStore):
-    """Finds nodes by id, and can't search for those of a document."""
-
-    def get_nodes(self, node_ids: Any = None, filters: Any = None) -> Any:
-        if filters is not None:
-            raise ValueError("no such index")
-        return super().get_nodes(node_ids)
-
-    def query(self, query: Any, **kwargs: Any) -> Any:
-        raise ValueError("no such index")
-
-
-def test_what_one_query_finds_is_not_lost_to_another_that_fails(run: Any) -> None:
-    alone = SPLITTER.get_nodes_from_documents([Document(text="Peace.", metadata={"file_name": "b.txt"})])
-    nodes = split()
-    store = NoDocuments()
-    store.add([*nodes, *alone])
-
-    made, hits = ours(vector_store=store), scored(alone[0], nodes[3])
-    (message,) = warned(lambda: run(made, hits))
-    labeled = run(made, hits)  # the warning was given
-
-    assert message.startswith("The store failed (ValueError: no such index). ")
-    assert len(labeled[1].metadata["chunk_ids"]) >= 3
-    noted = "store: no neighbors (ValueError: no such index), what else was asked for came"
-    assert labeled[0].metadata["trace"]["notes"] == [noted]
-
-
 # Numbered
-
-
-def test_pages_become_one_document(run: Any) -> None:
-    nodes = number_chunks(split())
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(nodes)
-    last_of_page_1 = max(at for at, node in enumerate(nodes) if node.metadata["page_label"] == "1")
-
-    (labeled,) = run(ours(docstore=docstore), scored(nodes[last_of_page_1]))
-
-    assert {f"a.pdf#{last_of_page_1}", f"a.pdf#{last_of_page_1 + 1}"} <= set(labeled.metadata["chunk_ids"])
-    assert labeled.metadata["citation"]["document_id"] == "a.pdf"
-    assert len(labeled.metadata["citation"]["pages"]) == 2
-
-
-def test_keys_of_the_postprocessor_hold_for_a_store_that_was_given_none(run: Any) -> None:
-    keys = MetadataKeys(index="seq")
-    nodes = [TextNode(id_=f"n{at}", text=text, metadata={"seq": at}) for at, text in enumerate(YEARS[:9])]
-    for node in nodes:
-        node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="D")
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(nodes)
-    made = ours(config=AssemblyConfig(keys=keys), store=DocstoreNeighbors(docstore))
-    (labeled,) = made.postprocess_nodes(scored(nodes[4]))
-    assert labeled.metadata["chunk_ids"] == ["n3", "n4", "n5"]
-
-
-def one_chunk_pages() -> list[BaseNode]:
-    documents = [
-        Document(text=YEARS[page], metadata={"file_name": "a.pdf", "file_path": "/a.pdf", "page_label": str(page + 1)})
-        for page in range(4)
-    ]
-    return SPLITTER.get_nodes_from_documents(documents)
 
 
 @pytest.mark.parametrize("size", [2048, 64])
@@ -293,20 +134,3 @@ def test_pages_of_a_file_are_said_to_be_documents_whatever_the_number_of_their_c
     assert said.startswith(
         "Pages '1' and '2' of '/a.pdf' are separate documents. Text that runs over a page break isn't joined. Fix: "
     )
-
-
-def test_pages_of_one_chunk_each_are_said_to_be_documents_of_their_own() -> None:
-    nodes = one_chunk_pages()
-    index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
-    postprocessor = ours(docstore=index.docstore)
-    hits = scored(nodes[1], nodes[3])
-    said = warned(lambda: postprocessor.postprocess_nodes(hits, QueryBundle(QUERY)))
-    remedy = "AssemblyConfig(keys=MetadataKeys(document_id='file_path'))"
-    assert len(said) == 1
-    assert said[0].startswith("Pages '2' and '4' of '/a.pdf' are separate documents. ")
-    assert said[0].endswith(f" Fix: {remedy}")
-    one = ours(docstore=index.docstore, config=AssemblyConfig(keys=MetadataKeys(document_id="file_path")))
-    context = one.context(hits, QUERY)
-    assert context.trace.missing is None
-    assert [citation.pages for citation in context.citations] == [(2, 4)]
-    assert any("number_chunks(nodes)" in note for note in context.trace.notes)

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any
 
 import pytest
-from llama_index.core import VectorStoreIndex
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.span.simple import SimpleSpan
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
 from llama_index.core.llms import MockLLM
-from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import TextNode
-from llama_index.core.tools import RetrieverTool
-from llama_index_instrumentation.dispatcher import instrument_tags
-from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from ctxassembly import AssemblyConfig, Chunk, MemoryIndex, MemoryStore, RetrievalConfig, StoreError
+from ctxassembly import AssemblyConfig, MemoryIndex, MemoryStore, RetrievalConfig, StoreError
 from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, ContextRetriever
-from llamaindex_samples import Fixed, WordEmbedding, bare, document, scored
+from llamaindex_samples import bare, document, scored
 
 STEPS = ["ctxassembly.resolve", "ctxassembly.search", "ctxassembly.fuse", "ctxassembly.limit"]
 STAGES = [f"ctxassembly.{name}" for name in ("admit", "dedup", "expand", "dedup", "budget", "repeats", "render")]
@@ -113,36 +100,6 @@ async def test_a_retriever_shows_its_steps_and_the_stages(spans: Handler, awaite
 
 
 @both_ways
-async def test_spans_last_as_long_as_their_stages(spans: Handler, awaited: bool) -> None:
-    class Slow(MemoryStore):
-        def fetch(self, refs: Any) -> Any:
-            time.sleep(0.05)
-            return super().fetch(refs)
-
-    slow = ContextAssemblyPostprocessor(store=Slow(bare(NODES)), neighbors="unfiltered")
-    await slow.apostprocess_nodes(scored(NODES[3])) if awaited else slow.postprocess_nodes(scored(NODES[3]))
-    assert (spans.one("ctxassembly.expand").duration or 0) >= 0.05
-    stages = [span for span in spans.every() if name(span) in STAGES]
-    assert all(one.end_time <= two.start_time for one, two in pairwise(stages) if one.end_time)
-
-
-@both_ways
-async def test_the_spans_of_what_a_stage_calls_stand_below_it(spans: Handler, awaited: bool) -> None:
-    embedding = WordEmbedding()
-    inside = VectorStoreIndex(NODES, embed_model=embedding).as_retriever()
-    hybrid = ContextRetriever(
-        channels={"vector": inside},
-        rerankers=[ContextAssemblyPostprocessor(config=AssemblyConfig(window=0))],
-        config=RetrievalConfig(strategy="vector", limit=2),
-    )
-    await hybrid.aretrieve(QUERY) if awaited else hybrid.retrieve(QUERY)
-    search, rerank = spans.one("ctxassembly.search"), spans.one("ctxassembly.rerank")
-    below = {span.parent_id: name(span) for span in spans.every()}
-    assert below[search.id_] == "VectorIndexRetriever.retrieve"
-    assert below[rerank.id_] == "ContextAssemblyPostprocessor._postprocess_nodes"
-
-
-@both_ways
 async def test_the_span_of_the_stage_that_failed_is_dropped_with_the_error(spans: Handler, awaited: bool) -> None:
     class Down(MemoryIndex):
         def fetch(self, refs: Any) -> Any:
@@ -182,49 +139,10 @@ async def test_a_cancelled_assembly_leaves_no_span_open(spans: Handler) -> None:
     assert not spans.open_spans
 
 
-def test_where_no_handler_takes_spans_no_stage_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from llamaindex_ctxassembly import postprocessor as module
-
-    told: list[Any] = []
-    real = module.assemble
-    monkeypatch.setattr(module, "assemble", lambda **given: told.append(given["on_stage"]) or real(**given))
-    postprocessor().postprocess_nodes(scored(NODES[3]))
-    assert told == [None]
-
-
 def test_a_look_below_no_span_makes_no_traces_of_its_stages(spans: Handler) -> None:
     retriever().hits(QUERY)
     postprocessor().context(scored(NODES[3]))
     assert spans.every() == []
-
-
-def test_tags_reach_the_stages(spans: Handler) -> None:
-    with instrument_tags({"user": "ann"}):
-        postprocessor().postprocess_nodes(scored(NODES[3]))
-    assert spans.one("ctxassembly.render").tags == {"user": "ann"}
-
-
-@both_ways
-async def test_in_an_engine_and_in_a_tool_the_stages_stand_below_whoever_assembles(
-    spans: Handler, awaited: bool
-) -> None:
-    engine = RetrieverQueryEngine.from_args(
-        Fixed(scored(NODES[3], NODES[4])), llm=MockLLM(), node_postprocessors=[postprocessor()]
-    )
-    await engine.aquery(QUERY) if awaited else engine.query(QUERY)
-    method = "_apostprocess_nodes" if awaited else "_postprocess_nodes"
-    assert spans.below(spans.one(f"ContextAssemblyPostprocessor.{method}")) == STAGES
-    tool = RetrieverTool.from_defaults(retriever())
-    await tool.acall(QUERY) if awaited else tool.call(QUERY)
-    assert spans.below(spans.one(f"ContextRetriever.{'aretrieve' if awaited else '_retrieve'}")) == STEPS + STAGES
-
-
-def test_threads_keep_their_stages_apart(spans: Handler) -> None:
-    ours = retriever()
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: ours.retrieve(QUERY), range(12)))
-    parents = [span for span in spans.every() if name(span) == "ContextRetriever._retrieve"]
-    assert [spans.below(parent) for parent in parents] == [STEPS + STAGES] * 12
 
 
 @both_ways
@@ -240,47 +158,3 @@ async def test_in_an_answer_the_stages_stand_below_its_steps(spans: Handler, awa
 
 
 # Where they are looked at
-
-
-@pytest.fixture
-def exported() -> Iterator[InMemorySpanExporter]:
-    dispatcher = get_dispatcher()
-    before = (list(dispatcher.event_handlers), list(dispatcher.span_handlers))
-    exporter, provider, instrumentor = InMemorySpanExporter(), TracerProvider(), LlamaIndexInstrumentor()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    instrumentor.instrument(tracer_provider=provider)
-    yield exporter
-    instrumentor.uninstrument()
-    dispatcher.event_handlers, dispatcher.span_handlers = before
-
-
-@both_ways
-async def test_opentelemetry_gets_a_span_for_each_stage_with_its_counts(
-    exported: InMemorySpanExporter, awaited: bool
-) -> None:
-    texts = [TextNode(id_=chunk.id, text=chunk.text) for chunk in bare(NODES)]
-    ours = retriever(MemoryIndex([Chunk(node.node_id, "A", node.text, at) for at, node in enumerate(texts)]))
-    engine = RetrieverQueryEngine.from_args(ours, llm=MockLLM())
-    await engine.aquery(QUERY) if awaited else engine.query(QUERY)
-    spans = {span.name: span for span in exported.get_finished_spans()}
-    assert set(STEPS + STAGES) <= set(spans)
-    above = spans[f"ContextRetriever.{'aretrieve' if awaited else '_retrieve'}"].context.span_id
-    assert {spans[stage].parent.span_id for stage in STEPS + STAGES} == {above}
-    assert len({span.context.trace_id for span in spans.values()}) == 1
-    expand = spans["ctxassembly.expand"]
-    assert json.loads(expand.attributes["input.value"])["chunks"] == 2
-    assert json.loads(expand.attributes["output.value"])["queries"] == 1
-    assert expand.start_time < expand.end_time
-    assert expand.status.is_ok
-
-
-def test_opentelemetry_shows_the_error_on_the_stage(exported: InMemorySpanExporter) -> None:
-    class Down:
-        def fetch(self, refs: Any) -> Any:
-            raise ConnectionError("no route")
-
-    strict = ContextAssemblyPostprocessor(store=Down(), config=AssemblyConfig(on_store_error="raise"))
-    with pytest.raises(StoreError):
-        strict.postprocess_nodes(scored(NODES[3]))
-    failed = [span.name for span in exported.get_finished_spans() if not span.status.is_ok]
-    assert failed == ["ctxassembly.expand", "ContextAssemblyPostprocessor._postprocess_nodes"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
@@ -12,19 +10,14 @@ from typing import Any
 import pytest
 import sqlalchemy
 from llama_index.core import Document, StorageContext, VectorStoreIndex
-from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, get_leaf_nodes
+from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import BaseNode, MetadataMode, QueryBundle, TextNode
 from llama_index.vector_stores.postgres import PGVectorStore
 from sqlalchemy import NullPool, make_url
 
 from ctxassembly import ChunkRef, MetadataKeys, NothingToJoinWarning
 from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly import (
-    ContextAssemblyPostprocessor,
-    PGVectorNeighbors,
-    number_chunks,
-    number_stored_chunks,
-)
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, PGVectorNeighbors, number_stored_chunks
 from llamaindex_samples import WordEmbedding, scored
 
 HOSTILE = "O'Brien's \"x\" %(a)s :b.pdf"
@@ -80,17 +73,6 @@ def text_file(name: str = "a.txt", sentences: Sequence[str] = YEARS) -> Document
 
 def split(*documents: Document) -> list[BaseNode]:
     return SPLITTER.get_nodes_from_documents(list(documents))
-
-
-def bare(nodes: Sequence[BaseNode], **metadata: Any) -> list[TextNode]:
-    """Of another splitter than LlamaIndex's: text and metadata alone, under random ids."""
-    return [
-        TextNode(
-            text=node.get_content(MetadataMode.NONE),
-            metadata={**node.metadata, "start_index": node.start_char_idx, **metadata},  # type: ignore[attr-defined]
-        )
-        for node in nodes
-    ]
 
 
 def places(store: PGVectorStore, document_id: str) -> dict[int, str]:
@@ -166,38 +148,6 @@ def test_an_ordinary_table_is_joined_once_it_is_numbered(stored: Stored) -> None
     assert everything(store) == after
 
 
-def test_what_two_chunks_share_is_read_once(stored: Stored) -> None:
-    nodes = bare(split(*pages()))
-    store = stored(Random(7).sample(nodes, len(nodes)))
-    assert number_stored_chunks(store).chunks == len(nodes)
-    assert places(store, "a.pdf") == dict(enumerate(node.text for node in nodes))
-    (found,) = answer(store)
-    assert len(found.metadata["chunk_ids"]) >= 3
-    assert max(found.text.count(sentence) for sentence in YEARS) == 1
-
-
-def test_a_short_overlap_that_no_offset_shows_is_read_once(stored: Stored) -> None:
-    texts = ("The weavers came. They paid", "They paid in wool.", "Nobody knows why.")
-    plain = [TextNode(text=text, metadata={"file_name": "a.txt", "chunk_index": at}) for at, text in enumerate(texts)]
-    plain[1].excluded_llm_metadata_keys = ["file_name"]
-    store = stored(plain)
-    assert number_stored_chunks(store).chunks == 3
-    nodes = sorted(
-        PGVectorNeighbors(store).fetch([ChunkRef("a.txt", at) for at in range(3)]), key=lambda n: n.index or 0
-    )
-    assert [node.metadata.get("overlap_chars") for node in nodes] == [None, 9, None]
-    assert [node.metadata.get("overlap_chars") for node in number_chunks(plain)] == [None, 9, None]
-    (found,) = answer(store)
-    assert found.node.get_content().endswith("The weavers came. They paid in wool.\nNobody knows why.")
-    raw = VectorStoreIndex.from_vector_store(store, embed_model=WordEmbedding()).as_retriever(similarity_top_k=3)
-    for node in (each.node for each in raw.retrieve(QUERY)):
-        for mode in (MetadataMode.EMBED, MetadataMode.LLM):
-            assert "overlap_chars" not in node.get_content(mode)
-    after = everything(store)
-    assert number_stored_chunks(store).chunks == 0
-    assert everything(store) == after
-
-
 def test_the_pages_that_a_reader_makes_documents_of_become_one(stored: Stored) -> None:
     nodes = split(*pages())
     store = stored(nodes)
@@ -214,63 +164,6 @@ def test_the_pages_that_a_reader_makes_documents_of_become_one(stored: Stored) -
     assert context.citations[0].document_id == "a.pdf"
     wanted = [node.node_id for node in nodes[last - 1 : last + 2]]
     assert [each for passage in context.passages for each in passage.chunk_ids] == wanted
-
-
-def test_a_document_that_is_one_already_keeps_its_source(stored: Stored) -> None:
-    document = text_file()
-    nodes = split(document)
-    store = stored(nodes)
-    assert number_stored_chunks(store).documents == 1
-    assert places(store, document.doc_id) == dict(enumerate(node.get_content() for node in nodes))
-    store.delete(document.doc_id)
-    assert everything(store) == []
-
-
-def test_a_store_that_nobody_has_asked_anything_is_opened_first(stored: Stored) -> None:
-    nodes = bare(split(*pages()))
-    store = stored(nodes)
-    fresh = store.model_copy()
-    fresh._is_initialized = False  # as one that nobody has asked anything yet
-    for each, chunks in ((fresh, len(nodes)), (store, 0)):
-        told = number_stored_chunks(each)
-        assert (told.chunks, told.documents) == (chunks, 1)
-        assert places(store, "a.pdf") == dict(enumerate(node.text for node in nodes))
-
-
-def test_a_table_in_a_schema_of_its_own(stored: Stored) -> None:
-    store = stored(bare(split(*pages())), schema="archive")
-    assert number_stored_chunks(store).documents == 1
-    assert len(places(store, "a.pdf")) > 10
-    assert rows(store, "SELECT 1 FROM pg_indexes WHERE schemaname = 'archive' AND indexdef LIKE '%chunk_index%'")
-
-
-def test_neighbors_are_found_by_the_index_that_the_table_gets(stored: Stored) -> None:
-    texts = [f"In year {year} nothing happened." for year in range(2_000)]
-    nodes = [TextNode(text=text, metadata={"source": "a.csv", "row": at}) for at, text in enumerate(texts)]
-    store = stored(nodes)
-    number_stored_chunks(store)
-    number_stored_chunks(store)
-    ((definition,),) = rows(store, "SELECT indexdef FROM pg_indexes WHERE indexname LIKE '%document_place'")
-    assert "->> 'ref_doc_id'" in definition
-
-    seen: list[tuple[str, Any]] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
-        seen.append((statement, parameters))
-
-    with store._session() as session, session.begin():  # type: ignore[operator]
-        session.execute(sqlalchemy.text("ANALYZE data_chunks"))
-    sqlalchemy.event.listen(store._engine, "before_cursor_execute", note)
-    neighbors = PGVectorNeighbors(store, timeout_seconds=600)  # the plan is what matters, not how long it takes
-    assert len(neighbors.fetch([ChunkRef("a.csv", 7), ChunkRef("a.csv", 9)])) == 2
-    sqlalchemy.event.remove(store._engine, "before_cursor_execute", note)
-    statement, parameters = seen[-1]
-    with store._session() as session:  # type: ignore[operator]
-        cursor = session.connection().connection.cursor()
-        cursor.execute("EXPLAIN ANALYZE " + statement.rpartition("; ")[2], parameters)
-        plan = "\n".join(line for (line,) in cursor.fetchall())
-    assert "data_chunks_document_place" in plan, plan
-    assert "never executed" in plan, plan  # what other names would have to be looked at for
 
 
 # What is written
@@ -296,44 +189,6 @@ def test_a_node_comes_back_as_it_was_but_for_its_place(stored: Stored) -> None:
     assert {name for (name,) in rows(store, "SELECT metadata_ ->> 'document_id' FROM data_chunks")} == {"a.pdf"}
 
 
-def test_numbers_that_are_there_stay_and_get_a_source(stored: Stored) -> None:
-    texts = ["Zero.", "Two.", "Four."]
-    nodes = [TextNode(text=text, metadata={"document_id": "D", "chunk_index": 2 * at}) for at, text in enumerate(texts)]
-    store = stored(nodes)
-    assert warned(lambda: over(store).postprocess_nodes(scored(nodes[1])))
-    assert number_stored_chunks(store).chunks == 3
-    assert number_stored_chunks(store).chunks == 0
-    assert places(store, "D") == {0: "Zero.", 2: "Two.", 4: "Four."}
-    (node,) = store.get_nodes([nodes[1].node_id])
-    assert node.metadata == nodes[1].metadata
-    assert node.excluded_llm_metadata_keys == []
-
-
-def test_rows_of_other_tools_are_numbered_too(stored: Stored) -> None:
-    store = stored(bare(split(*pages(count=1))))
-    rows_ = [
-        {"node_id": str(uuid.uuid4()), "text": f"Row {at}.", "metadata": json.dumps({"source": "b.csv", "row": at})}
-        for at in (2, 0, 1)
-    ]
-    zero = "[" + ",".join(["1"] * 64) + "]"
-    insert = (
-        f"INSERT INTO data_chunks (node_id, text, metadata_, embedding) VALUES (:node_id, :text, :metadata, '{zero}')"
-    )
-    with store._session() as session, session.begin():  # type: ignore[operator]
-        session.execute(sqlalchemy.text(insert), rows_)
-    assert number_stored_chunks(store).documents == 2
-    assert places(store, "b.csv") == {0: "Row 0.", 1: "Row 1.", 2: "Row 2."}
-
-
-def test_keys_of_ones_own(stored: Stored) -> None:
-    nodes = [TextNode(text=text, metadata={"doc": "D", "page": at}) for at, text in enumerate(YEARS[:4])]
-    store = stored(nodes)
-    keys = MetadataKeys(document_id=("doc", "source"), index="seq")
-    number_stored_chunks(store, keys=keys)
-    found = PGVectorNeighbors(store, keys=keys).fetch([ChunkRef("D", 1), ChunkRef("D", 2)])
-    assert sorted(chunk.text for chunk in found) == YEARS[1:3]
-
-
 # What is told, and left alone
 
 
@@ -355,59 +210,8 @@ def test_what_cannot_be_ordered_is_told_and_left_alone(stored: Stored) -> None:
     assert places(store, "a.txt") == dict(enumerate(YEARS[:5]))
 
 
-def test_a_file_that_was_stored_twice_is_not_ordered(stored: Stored) -> None:
-    assert told_and_left(stored([*split(*pages()), *split(*pages())])).unordered == ("a.pdf",)
-
-
-def test_two_files_of_one_name_are_not_one(stored: Stored) -> None:
-    first, second = (pages(count=1, file_path=f"/in/{folder}/a.pdf")[0] for folder in "ab")
-    second.metadata["page_label"] = "2"
-    assert told_and_left(stored(split(first, second))).unordered == ("a.pdf",)
-
-
-def test_labels_that_say_nothing_of_the_order_do_not_order(stored: Stored) -> None:
-    documents = pages()
-    for document, label in zip(documents, ("i", "1", "2"), strict=True):
-        document.metadata["page_label"] = label
-    assert told_and_left(stored(split(*documents))).unordered == ("a.pdf",)
-
-
-def test_a_gap_that_the_links_show_stays_one(stored: Stored) -> None:
-    nodes = split(*pages())
-    store = stored([*nodes[:3], *nodes[4:]])
-    assert told_and_left(store).unordered == ("a.pdf",)
-    assert number_stored_chunks(store, trust_insertion_order=True).chunks == 0
-
-
-def test_offsets_within_a_larger_node_are_none_in_the_document(stored: Stored) -> None:
-    parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[400, 90], chunk_overlap=20)
-    leaves = get_leaf_nodes(parser.get_nodes_from_documents([text_file()]))
-    told = number_stored_chunks(stored(leaves))
-    assert told.chunks == 0
-
-
-def test_documents_whose_nodes_are_linked_have_their_neighbors_already(stored: Stored) -> None:
-    nodes = split(text_file())
-    for node in nodes:
-        node.start_char_idx = node.end_char_idx = None  # type: ignore[attr-defined]
-    store = stored(nodes)
-    assert told_and_left(store).documents == 1
-    (found,) = answer(store)
-    assert len(found.metadata["chunk_ids"]) >= 2
-
-
 def test_what_cannot_be_numbered_is_an_error(stored: Stored) -> None:
     with pytest.raises(ConfigError, match="vector_store must be a PGVectorStore, a Chroma"):
         number_stored_chunks("chunks")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"keys\.index must be a key without a dot first"):
         number_stored_chunks(stored(split(text_file())), keys=MetadataKeys(index="place.number"))
-
-
-def test_a_failure_leaves_the_table_as_it_was(stored: Stored) -> None:
-    store = stored(split(text_file()))
-    with store._session() as session, session.begin():  # type: ignore[operator]
-        session.execute(sqlalchemy.text("ALTER TABLE data_chunks ADD CHECK (metadata_ ->> 'chunk_index' <> '5')"))
-    before = everything(store)
-    with pytest.raises(sqlalchemy.exc.IntegrityError, match="check constraint"):
-        number_stored_chunks(store)
-    assert everything(store) == before

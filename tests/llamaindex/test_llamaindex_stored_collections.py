@@ -11,22 +11,20 @@ from typing import Any
 import chromadb
 import pytest
 from llama_index.core import Document, StorageContext, VectorStoreIndex
-from llama_index.core.llms.mock import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, QueryBundle, TextNode
+from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, TextNode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
 from llama_index.vector_stores.qdrant import QdrantVectorStore
 from qdrant_client import QdrantClient
 
-from ctxassembly import ChunkRef, NothingToJoinWarning
+from ctxassembly import ChunkRef
 from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly import ContextAssemblyPostprocessor, VectorStoreNeighbors, number_stored_chunks
+from llamaindex_ctxassembly import VectorStoreNeighbors, number_stored_chunks
 from llamaindex_samples import WordEmbedding
 
 YEARS = [f"In year {year} the weavers of the valley paid {year + 7} bales of wool." for year in range(60)]
 SPLITTER = SentenceSplitter(chunk_size=90, chunk_overlap=20)
-QUERY = "How many bales of wool did the weavers pay in year 12?"
 KINDS = ["chroma", "qdrant"]
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")  # in Qdrant's local form
 
@@ -116,34 +114,6 @@ def test_an_ordinary_collection_is_joined_once_it_is_numbered(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_query_engine_gets_neighbors(kind: str) -> None:
-    store = stored(kind, bare(pages()))
-    number_stored_chunks(store)
-    index = VectorStoreIndex.from_vector_store(store, embed_model=WordEmbedding())
-    assembler = ContextAssemblyPostprocessor(vector_store=store, neighbors="unfiltered")
-    engine = index.as_query_engine(llm=MockLLM(), similarity_top_k=1, node_postprocessors=[assembler])
-    (found, *_) = engine.query(QUERY).source_nodes
-    assert len(found.node.metadata["chunk_ids"]) >= 2
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_numbered_document_is_deleted_by_its_file(kind: str) -> None:
-    store = stored(kind, [*pages("a.pdf"), *pages("b.pdf")])
-    number_stored_chunks(store)
-    VectorStoreIndex.from_vector_store(store, embed_model=WordEmbedding()).delete_ref_doc("a.pdf")
-    assert len(dump(store)) == len(pages("b.pdf"))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_dry_run_changes_nothing(kind: str) -> None:
-    store = stored(kind, pages())
-    before = dump(store)
-    planned = number_stored_chunks(store, dry_run=True)
-    assert (planned.chunks, dump(store)) == (len(before), before)
-    assert number_stored_chunks(store) == planned
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_nodes_that_do_not_show_their_order_are_reported(kind: str) -> None:
     nodes = bare(pages(), offsets=False)
     store = stored(kind, nodes)
@@ -152,15 +122,6 @@ def test_nodes_that_do_not_show_their_order_are_reported(kind: str) -> None:
     if kind == "chroma":
         assert number_stored_chunks(store, trust_insertion_order=True).documents == 1
         assert texts_by_index(store, "a.pdf") == {at: node.text for at, node in enumerate(nodes)}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_warning_offers_numbering_first(kind: str) -> None:
-    store = stored(kind, bare(pages(), offsets=False))
-    found = VectorStoreIndex.from_vector_store(store, embed_model=WordEmbedding()).as_retriever().retrieve(QUERY)
-    assembler = ContextAssemblyPostprocessor(vector_store=store, neighbors="unfiltered")
-    with pytest.warns(NothingToJoinWarning, match=r"Fix: number_stored_chunks\(vector_store\)"):
-        assembler.postprocess_nodes(found, QueryBundle(QUERY))
 
 
 def test_other_vector_stores_are_an_error() -> None:

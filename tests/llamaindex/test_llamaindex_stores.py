@@ -6,18 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from llama_index.core.schema import BaseNode, NodeWithScore, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MetadataKeys
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef
 from ctxassembly.testing import store_cases
-from llamaindex_ctxassembly import (
-    ContextAssemblyPostprocessor,
-    DocstoreNeighbors,
-    VectorStoreNeighbors,
-    number_chunks,
-)
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, DocstoreNeighbors, VectorStoreNeighbors, number_chunks
 from llamaindex_samples import TextVectorStore, document, scored
 
 # They are about other things: nobody here has a filter.
@@ -92,51 +87,6 @@ async def test_links_take_one_call_a_step_for_all_hits_together(kind: Any, run: 
     ]
 
 
-@pytest.mark.parametrize("links", ["previous", "none"])
-async def test_one_sided_or_absent_links_take_the_document_whole(kind: Any, run: Any, links: Any) -> None:
-    nodes = document(links=links)
-    store = kind(nodes)
-
-    labeled = await run(ContextAssemblyPostprocessor(**store), scored(nodes[3]))
-
-    assert ids(labeled) == ["A-2", "A-3", "A-4"]
-    assert labeled[0].metadata["trace"]["round_trips"] == {"previous": 2, "none": 1}[links]
-
-
-@pytest.mark.parametrize("key", ["chunk_index", "place_in_document"])
-async def test_an_index_in_the_metadata_is_used_however_it_is_written(kind: Any, run: Any, key: str) -> None:
-    nodes = document(links="none")
-    for place, node in enumerate(nodes):
-        node.start_char_idx = None
-        node.metadata[key] = (place, f"{place}", float(place))[place % 3]
-    config = AssemblyConfig(keys=MetadataKeys(index=key))
-
-    labeled = await run(ContextAssemblyPostprocessor(config=config, **kind(nodes)), scored(nodes[3], nodes[6]))
-
-    assert ids(labeled) == ["A-2", "A-3", "A-4", "A-5", "A-6", "A-7"]
-    assert labeled[0].metadata["trace"]["round_trips"] == 1
-    assert labeled[0].metadata["trace"]["notes"] == []
-
-
-async def test_a_neighbor_that_is_gone_is_left_out(kind: Any, run: Any) -> None:
-    nodes = document()
-
-    labeled = await run(ContextAssemblyPostprocessor(**kind(nodes[:6])), scored(nodes[3], nodes[5]))
-
-    assert ids(labeled) == ["A-2", "A-3", "A-4", "A-5"]
-
-
-async def test_no_store_is_asked_where_there_is_nothing_to_ask_for(kind: Any, run: Any) -> None:
-    nodes = document()[:1]
-    nodes[0].relationships = {}
-    store = kind([nodes[0], *document("B")])
-
-    labeled = await run(ContextAssemblyPostprocessor(config=AssemblyConfig(window=0), **store), scored(*nodes))
-
-    assert ids(labeled) == ["A-0"]
-    assert [each.asked for each in store.values()] == [[]]
-
-
 def test_a_vector_store_is_never_asked_for_no_ids_which_would_mean_all() -> None:
     store = text_store(document())
 
@@ -168,18 +118,6 @@ async def test_nothing_excluded_comes_in_by_way_of_something_excluded(kind: Any,
     )
 
     assert all(int(each[2:]) % 2 == 0 for each in ids(labeled))
-
-
-async def test_hits_without_a_source_can_be_linked_by_a_document_id_in_their_metadata(kind: Any, run: Any) -> None:
-    nodes = document(metadata={"document_id": "handbook"})
-    for node in nodes:
-        del node.relationships[NodeRelationship.SOURCE]
-    nodes[2].relationships[NodeRelationship.NEXT] = RelatedNodeInfo(node_id="A-3")
-
-    labeled = await run(ContextAssemblyPostprocessor(**kind(nodes)), scored(nodes[2]))
-
-    assert ids(labeled) == ["A-1", "A-2", "A-3"]
-    assert labeled[0].metadata["citation"]["document_id"] == "handbook"
 
 
 @pytest.mark.parametrize(

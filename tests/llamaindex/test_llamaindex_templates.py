@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from llama_index.core.chat_engine import CondensePlusContextChatEngine, ContextChatEngine
-from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.response_synthesizers import ResponseMode
 
-from ctxassembly import AssemblyConfig, ConfigError, Conversation, InputError, Labels
+from ctxassembly import AssemblyConfig
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.prompts import STYLES, system_prompt
 from llamaindex_ctxassembly import (
-    CITATION_CONTEXT_PROMPT,
-    CITATION_CONTEXT_REFINE_PROMPT,
     CITATION_QA_TEMPLATE,
     CITATION_REFINE_TEMPLATE,
     ContextAssemblyPostprocessor,
@@ -52,33 +48,11 @@ def test_a_prompt_is_that_of_to_messages(style: str, language: Any, form: Any) -
     assert refined.endswith(f"{context.text}\n\n---\n\n{words.draft} By night.\n\n")
 
 
-def test_the_constants_are_the_english_grounded_ones() -> None:
-    made = citation_templates("grounded", form="numbered", language="en")
-    constants = (
-        CITATION_QA_TEMPLATE,
-        CITATION_REFINE_TEMPLATE,
-        CITATION_CONTEXT_PROMPT,
-        CITATION_CONTEXT_REFINE_PROMPT,
-    )
-    kinds = (made.text_qa, made.refine, made.context, made.context_refine)
-    assert [one.template for one in constants] == [one.template for one in kinds]
-    assert all(ASKS in one.template for one in constants)
-
-
 def test_rules_of_ones_own_and_a_supplement_are_told() -> None:
     made = citation_templates("soft", supplement=True, extra_rules=["Answer as JSON."])
     expected = system_prompt("soft", supplement=True, extra_rules=["Answer as JSON."])
     assert made.text_qa.template.startswith(f"{expected}\n\n")
     assert made.context_refine.template.index("Answer as JSON.") > made.context_refine.template.index("Improve it")
-
-
-def test_what_is_wrong_is_an_error() -> None:
-    with pytest.raises(ConfigError, match=r"^style must be one of 'grounded', 'strict', 'soft', got 'loose'$"):
-        citation_templates("loose")
-    with pytest.raises(ConfigError, match=r"^language must be one of"):
-        citation_templates(language="xx")
-    with pytest.raises(InputError, match="extra_rules must be a sequence of strings"):
-        citation_templates(extra_rules="Be kind.")
 
 
 @pytest.mark.parametrize(
@@ -106,42 +80,3 @@ def test_every_response_mode_takes_them(mode: ResponseMode, streaming: bool) -> 
     assert all(node.text in read for node in response.source_nodes)
     assert len(llm.prompts) == (2 if mode == ResponseMode.REFINE else 1)
     assert (f"Answer so far: {llm.says}" in read) == (mode == ResponseMode.REFINE)
-
-
-def test_an_engine_that_exists_takes_them_by_update_prompts() -> None:
-    index, llm = splitted(), Answering()
-    engine = index.as_query_engine(llm=llm, node_postprocessors=[ContextAssemblyPostprocessor(docstore=index.docstore)])
-    engine.query(QUESTION)
-    engine.update_prompts(
-        {
-            "response_synthesizer:text_qa_template": CITATION_QA_TEMPLATE,
-            "response_synthesizer:refine_template": CITATION_REFINE_TEMPLATE,
-        }
-    )
-    engine.query(QUESTION)
-    assert [ASKS in prompt for prompt in llm.prompts] == [False, True]
-    assert engine.get_prompts()["response_synthesizer:text_qa_template"] == CITATION_QA_TEMPLATE
-
-
-@pytest.mark.parametrize("mode", ["context", "condense_plus_context"])
-async def test_chat_engines_take_them(mode: str) -> None:
-    index, llm = splitted(), Answering()
-    postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore, conversation=Conversation(labels=Labels()))
-    kind: Any = CondensePlusContextChatEngine if mode == "condense_plus_context" else ContextChatEngine
-    name = "context_prompt" if kind is CondensePlusContextChatEngine else "context_template"
-    chat = kind.from_defaults(
-        index.as_retriever(similarity_top_k=4),
-        llm=llm,
-        node_postprocessors=[postprocessor],
-        memory=ChatMemoryBuffer.from_defaults(token_limit=8_000),  # the default leaves a database open
-        system_prompt="Say du.",
-        context_refine_prompt=CITATION_CONTEXT_REFINE_PROMPT,
-        **{name: CITATION_CONTEXT_PROMPT},
-    )
-    first = chat.chat(QUESTION)
-    context = "\n\n".join(node.text for node in first.source_nodes)
-    assert f"Context:\n{context}\n\n---\n\nSay du." in llm.prompts[-1]
-    assert ASKS in llm.prompts[-1]
-    second = await chat.achat("And the tax?")
-    assert [node.metadata["citation"]["label"] for node in second.source_nodes] == ["3", "4"]
-    assert second.source_nodes[0].text in llm.prompts[-1]

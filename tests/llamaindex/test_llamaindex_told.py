@@ -24,7 +24,6 @@ from ctxassembly import (
     MemoryStore,
     RetrievalConfig,
 )
-from ctxassembly.answering import AnswerConfig
 from llamaindex_ctxassembly import (
     AnswerChatEngine,
     AnswerQueryEngine,
@@ -33,7 +32,7 @@ from llamaindex_ctxassembly import (
     number_chunks,
 )
 from llamaindex_samples import WordEmbedding, document, scored
-from test_llamaindex_answer_chain import Scripted, following
+from test_llamaindex_answer_chain import Scripted
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
 
@@ -180,7 +179,7 @@ def retriever(**given: Any) -> ContextRetriever:
 
 
 def of_retriever(made: ContextRetriever, filters: Any = None) -> set[str]:
-    return {one for one in ROWS if one in made.context("wove Ann", filters=filters).text}
+    return {one for one in ROWS if one in made.with_filter(filters).context("wove Ann").text}
 
 
 def test_an_index_searched_without_a_filter_lets_nothing_in() -> None:
@@ -207,16 +206,3 @@ def test_filters_of_an_index_hold_for_the_neighbors_of_any_store(own: Any, filte
     assert of_retriever(retriever(postprocessor=plain).with_filter(filters)) == {HIT, OPEN, SECRET}
     both = ContextAssemblyPostprocessor(**wide(filter=LEVEL, **own))
     assert of_retriever(retriever(postprocessor=both, filters=filters)) == {HIT, OPEN}
-
-
-def test_what_our_own_search_notes_on_a_hit_keeps_no_neighbor_out() -> None:
-    texts = ("Ann wove the carpet.", "It took a year.", "Bob sold it.")
-    index = MemoryIndex([Chunk(text, "a.pdf", text, at, metadata={"tenant": "ours"}) for at, text in enumerate(texts)])
-    config = RetrievalConfig(strategy="keyword", limit=1)
-    parts = {"question": None, "sub_questions": ["Ann?", "Who wove?"]}
-    engine = AnswerQueryEngine(
-        Scripted(says=following(parts)), ContextRetriever(index, config=config), AnswerConfig(decompose="auto")
-    )
-    answer = engine.answer(QUESTION)
-    assert "sub_questions" in answer.hits[0].chunk.metadata
-    assert texts[1] in answer.context.text

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.comparison import compare
-from tour.execute import FOLDER, REPR_CHARS, cleaned, shown
+from ctxassembly import Chunk, Hit, MemoryStore, assemble
+from tour.execute import FOLDER, cleaned, shown
 
 
 def stream(text: str, name: str = "stdout") -> dict[str, Any]:
@@ -61,46 +60,3 @@ def test_a_view_of_a_context_is_the_same_each_time() -> None:
 
 def anchors(html: str) -> set[str]:
     return set(re.findall(r'id="([^"]+)"', html))
-
-
-def test_the_figures_of_a_view_and_of_a_comparison_stay() -> None:
-    chunks = [Chunk(f"c{place}", "d", f"The text of chunk {place}.", index=place) for place in range(4)]
-    view = assemble([Hit(chunks[1])], store=MemoryStore(chunks))
-    (words,) = shown(cleaned(notebook(result(html=view._repr_html_()))))
-    assert "The text of chunk 2." in words
-    assert "1 → 3" in words
-    assert "class=" not in words
-    assert f"{view.token_count:,} of 8,000 tokens" in " ".join(words.split())
-    table = compare([Hit(chunks[1])], [AssemblyConfig(window=window) for window in (0, 1)], store=MemoryStore(chunks))
-    html = table._repr_html_()
-    assert html_of(cleaned(notebook(result(html=html)))) == html
-
-
-@pytest.mark.parametrize("figure", ["0.93 of 1,500 tokens", "8 -> 14 chunks", "0x7f stands here", "the score is .5 m"])
-def test_figures_stay(figure: str) -> None:
-    assert shown(cleaned(notebook(stream(figure), result(plain=figure)))) == [figure, figure]
-
-
-def test_where_a_stream_was_cut_does_not_matter() -> None:
-    pieces = notebook(stream("a\n"), stream("b\n"), stream("c", "stderr"), stream("d\n"))
-    assert shown(cleaned(pieces)) == ["a\nb\n", "c", "d\n"]
-
-
-def test_a_long_repr_is_cut_and_the_html_beside_it_is_not() -> None:
-    long = "x" * (REPR_CHARS + 1)
-    (cell,) = [each for each in cleaned(notebook(result(plain=long, html=long)))["cells"] if "outputs" in each]
-    assert cell["outputs"][0]["data"] == {"text/plain": long[:-1] + " ...", "text/html": long}
-    assert shown(cleaned(notebook(result(plain=long[:-1])))) == [long[:-1]]
-
-
-def test_metadata_of_the_run_go_and_pictures_stay() -> None:
-    words, cell = cleaned(notebook(result(png="aGk=", plain="<Figure>")))["cells"]
-    assert words["source"] == "It took 3 ms."
-    assert (cell["metadata"], cell["outputs"][0]["metadata"]) == ({}, {})
-    assert cell["outputs"][0]["data"]["image/png"] == "aGk="
-
-
-def test_what_was_given_is_not_changed() -> None:
-    given = notebook(stream("in 5 ms"), stream("more"))
-    cleaned(given)
-    assert given == notebook(stream("in 5 ms"), stream("more"))

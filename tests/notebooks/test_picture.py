@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -49,21 +48,6 @@ def test_a_picture_has_its_size_and_its_theme(theme: str, path: Path) -> None:
     assert (brightness(path) < 60) is (theme == "dark")
 
 
-def test_other_words_make_another_digest(shown: Context) -> None:
-    html = page(shown)
-    assert words(html) == words(html.replace("<h2>", '<h2 class="x">'))
-    assert words(html) != words(html.replace("What the model reads", "What the reader models"))
-
-
-def test_the_picture_shows_a_whole_story(shown: Context) -> None:
-    """Overlap, copies, neighbors, and something that had no room."""
-    trace = shown.trace
-    assert trace.stripped_chars
-    assert {decision.outcome for decision in trace.decisions} >= {"kept", "dropped", "duplicate"}
-    assert trace.excluded
-    assert any(decision.distance and decision.is_in_context for decision in trace.decisions)
-
-
 def test_the_table_below_the_picture_has_its_figures(shown: Context) -> None:
     if recorded(THEMES["light"])[DOCUMENTS] != documents():
         pytest.skip("the picture was made on another version of Python's documents")
@@ -89,12 +73,6 @@ def test_the_table_below_the_picture_has_its_figures(shown: Context) -> None:
 
 def _places(chunk: Chunk) -> range:
     return range(chunk.start or 0, (chunk.start or 0) + len(chunk.text))
-
-
-def test_a_page_that_shows_its_time_in_another_way_is_refused(shown: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tour.picture._TIME", re.compile("never there"))
-    with pytest.raises(ValueError, match="must show one time in ms, got 0"):
-        page(shown)
 
 
 @pytest.mark.browser

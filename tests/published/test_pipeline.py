@@ -183,21 +183,6 @@ def test_xml_is_escaped():
     ).replace("&", "")
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value", "range_"),
-    [
-        ("ordering", "middle", "one of 'lost_in_middle', 'relevance', 'chronological'"),
-        ("format", "source", "one of 'xml', 'numbered', 'grouped', 'minimal'"),
-        ("fuzzy", 0, "a number above 0 and at most 1, or None"),
-        ("max_output", 0, "an integer of at least 1"),
-        ("min_chunk_tokens", -1, "an integer of at least 0"),
-    ],
-)
-def test_a_value_out_of_range_is_an_error(parameter: str, value: Any, range_: str):
-    with pytest.raises(ConfigError, match=f"^{parameter} must be {range_}"):
-        Pipeline(**{parameter: value})
-
-
 def test_an_unknown_model_or_use_is_an_error():
     with pytest.raises(ConfigError, match=r"^model must be one of mistral, "):
         Pipeline(model="parrot")

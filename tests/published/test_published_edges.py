@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, ConfigError, Hit, InputError, assemble
-from ctxassembly.published import Bookend, FiveStage, Pipeline, SourceBlocks
+from ctxassembly import Chunk, ConfigError, Hit, assemble
+from ctxassembly.published import FiveStage, Pipeline
 
 SHORT, LONG = "Visits end at eight.", "dog " * 120
 
@@ -27,12 +25,6 @@ def test_a_chunk_is_cut_only_where_more_than_the_margin_of_a_cut_is_left():
         assert context.token_count <= room + 2, left  # the blank line comes on top
 
 
-def test_a_chunk_without_a_sentence_that_fits_is_cut():
-    system = Pipeline(compress=True, system="", max_output=8_192 - 64 - 100, format="minimal")
-    context = assemble(hits_of(LONG), system, query="dog")
-    assert 80 < context.token_count <= 100
-
-
 def test_five_stages_count_the_texts_of_chunks_alone():
     """Gaps and separators come on top."""
     text = ("dog " * 50).strip()
@@ -43,58 +35,9 @@ def test_five_stages_count_the_texts_of_chunks_alone():
     assert assemble(apart, FiveStage(max_tokens=500)).text.count(text) == 10
 
 
-def test_a_character_of_more_tokens_than_a_chunk_may_have():
-    context = assemble(hits_of("😀" * 10), Bookend(max_chunk_tokens=1))
-    assert context.text.endswith("😀")
-    assert context.trace.decisions[0].outcome == "cut"
-
-
-def test_a_supplement_that_exceeds_the_characters_is_noted():
-    context = assemble(hits_of(SHORT), SourceBlocks(200), supplement="Facts. " * 100)
-    assert any("characters more than 200" in note for note in context.trace.notes)
-
-
 def test_a_prompt_without_room_is_noted_and_an_answer_without_room_is_an_error():
     context = assemble(hits_of(SHORT), Pipeline(), query="why " * 9_000)
     assert context.text == ""
     assert any("leave no room" in note for note in context.trace.notes)
     with pytest.raises(ConfigError, match=r"max_output must be .*below 8128, in the window of mistral"):
         Pipeline(max_output=8_128)
-
-
-@pytest.mark.parametrize(
-    ("given", "instead"),
-    [
-        ({"relevance_floor": 0.5}, r"Bookend\(relevance_floor=\.\.\.\)"),
-        ({"min_chunk_tokens": 5}, r"Pipeline\(min_chunk_tokens=\.\.\.\)"),
-        ({"supplement_similarity": 0.5}, r"FiveStage\(supplement_similarity=\.\.\.\)"),
-        ({"granularity": "document"}, r"config=FiveStage\(\)"),
-    ],
-)
-def test_a_setting_that_only_a_published_system_has_names_it(given: dict[str, Any], instead: str):
-    with pytest.raises(ConfigError, match=instead):
-        AssemblyConfig(**given)
-
-
-@pytest.mark.parametrize("name", ["supplement_separator", "summary_label"])
-@pytest.mark.parametrize("line_break", ["\n", "\r", "\u2028"])
-def test_labels_are_on_one_line(name: str, line_break: str):
-    with pytest.raises(ConfigError, match=f"{name} must be a text on one line"):
-        FiveStage(**{name: f"a{line_break}b"})
-
-
-def test_intents_are_strings_and_a_tuple():
-    assert hash(FiveStage(supplement_intents=["care"])) == hash(FiveStage(supplement_intents=("care",)))  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="supplement_intents"):
-        FiveStage(supplement_intents=("care", 1))  # type: ignore[arg-type]
-
-
-def test_a_flow_that_is_no_generator_is_named():
-    class Own:
-        token_limit = 100
-
-        def flow(self, call: Any) -> Any:
-            return "text"
-
-    with pytest.raises(InputError, match=r"Own\.flow must be a generator function, got 'text'"):
-        assemble(hits_of(SHORT), Own())  # type: ignore[arg-type]

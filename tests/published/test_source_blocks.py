@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from ctxassembly import Chunk, Hit
-from ctxassembly.errors import ConfigError
 from ctxassembly.published import SourceBlocks
 from doors import Door
 
@@ -60,9 +59,3 @@ def test_a_snippet_has_the_characters_that_are_asked_for(door: Door):
 def test_a_supplement_follows_below_its_line(door: Door):
     context = door(SourceBlocks(), [hit(0, "Text.", source="a")], supplement="Rooms have numbers.")
     assert context.text == "[SOURCE 1] a\nText.\n\n--- SUPPLEMENTARY INFORMATION ---\nRooms have numbers."
-
-
-@pytest.mark.parametrize("parameter", ["max_context_chars", "snippet_chars"])
-def test_a_value_out_of_range_is_an_error(parameter: str):
-    with pytest.raises(ConfigError, match=f"^{parameter} must be an integer of at least 1, got 0"):
-        SourceBlocks(**{parameter: 0})

@@ -21,18 +21,15 @@ from ctxassembly import (
     Labels,
     MemoryIndex,
     MemoryStore,
-    MetadataKeys,
     RetrievalConfig,
     aassemble,
     assemble,
     presets,
 )
-from ctxassembly.comparison import compare
 from ctxassembly.protocols import StageBegan, StageEnded
 from ctxassembly.published import (
     Bookend,
     Call,
-    ContextBudget,
     FiveStage,
     Pipeline,
     SourceBlocks,
@@ -41,7 +38,7 @@ from ctxassembly.published import (
     to_context,
 )
 from doors import Door
-from langchain_ctxassembly import ContextAssembler, ContextMiddleware
+from langchain_ctxassembly import ContextAssembler
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 SYSTEMS = [FiveStage(), SourceBlocks(), Pipeline(min_chunk_tokens=0), Bookend()]
@@ -88,21 +85,6 @@ def test_a_system_of_ones_own_goes_through_every_door(door: Door):
     assert context.trace.decisions[0].matches == ("visits", "begin")
 
 
-def test_a_system_of_ones_own_may_write_its_headers_and_ask_for_neighbors():
-    class Near:
-        def flow(self, call: Call) -> Any:
-            chunks = yield from call.expand(call.hits, 1)
-            style = Style(lambda heading: f"<{heading.number}: {heading.source}>")
-            blocks = [TextBlock.of(style.heading(chunk), chunk) for chunk in chunks]
-            return (yield from to_context(call, blocks, style, max_tokens=100))
-
-    stored = [Chunk(f"a{n}", "a", f"Text {n}.", n, metadata={"source": "a.pdf"}) for n in range(5)]
-    context = assemble([Hit(stored[2], 0.8)], Near(), store=MemoryStore(stored))
-    assert context.text == "<1: a.pdf>\nText 2.\n\n<2: a.pdf>\nText 1.\n\n<3: a.pdf>\nText 3."
-    assert context.trace.round_trips == 1
-    assert [citation.score for citation in context.citations] == [0.8, 0.4, 0.4]
-
-
 def test_neighbors_of_a_system_pass_the_same_checks():
     stored = [Chunk(f"a{n}", "a", f"Text {n}.", n, metadata={"tenant": "x" if n < 3 else "y"}) for n in range(5)]
     context = assemble([Hit(stored[2], 0.8)], FiveStage(), store=MemoryStore(stored))
@@ -113,16 +95,6 @@ def test_neighbors_of_a_system_pass_the_same_checks():
     assert "Text 3." in everyone.text
     with pytest.raises(ConfigError, match="neighbors='filtered' needs the filter"):
         assemble([Hit(stored[2], 0.8)], FiveStage(neighbors="filtered"), store=MemoryStore(stored))
-
-
-def test_a_store_that_fails_leaves_the_hits():
-    class Down:
-        def fetch(self, refs: Any) -> Any:
-            raise ConnectionError("no route")
-
-    context = assemble(HITS[:1], FiveStage(), store=Down())
-    assert context.text == "[1] Uit a.pdf:\nVisits begin at two."
-    assert any("no route" in note for note in context.trace.notes)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -137,13 +109,6 @@ def test_a_context_is_whole(system: Any):
     assert context.to_html()
     assert [citation.snippet for citation in context.citations] == sources
     assert "[1]" in context.resolve("At two [1].").text
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_no_usable_hit_makes_an_empty_context(system: Any):
-    assert assemble([], system).text == ""
-    context = assemble([Hit(Chunk("a", "a", "  "))], system)
-    assert (context.text, context.trace.decisions[0].reason) == ("", "empty")
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -168,12 +133,6 @@ def test_a_conversation_continues_the_labels(system: Any):
     assert labels == list("123456")
 
 
-def test_keys_of_the_caller_are_read():
-    hits = [Hit(Chunk("a", "a", "Text.", metadata={"bestand": "a.pdf", "blad": 4}))]
-    keys = MetadataKeys(source="bestand", page="blad")
-    assert assemble(hits, FiveStage(keys=keys)).text == "[1] Uit a.pdf (pagina 4):\nText."
-
-
 @pytest.mark.parametrize(
     "given", [FiveStage, "FIVE_STAGE", 3, type("NoFlow", (), {})()], ids=["class", "name", "number", "object"]
 )
@@ -189,46 +148,11 @@ async def test_what_has_no_flow_is_no_config(given: Any):
             adapter(config=given)
 
 
-def test_a_flow_that_returns_something_else_is_an_error():
-    class Text:
-        def flow(self, call: Call) -> Any:
-            yield from call.stage("nothing", call.hits, list)
-            return "text"
-
-    with pytest.raises(InputError, match=r"^Text\.flow must return a Context, got 'text'"):
-        assemble(HITS, Text())
-
-
 def test_neighbors_of_an_adapter_need_a_system_that_has_some():
     assert ContextAssembler(config=FiveStage(), neighbors="unfiltered").assembly_settings.neighbors == "unfiltered"
     for adapter in (ContextAssembler, ContextAssemblyPostprocessor):
         with pytest.raises(ConfigError, match="Pipeline has no setting 'neighbors'"):
             adapter(config=Pipeline(), neighbors="unfiltered")
-
-
-@pytest.mark.parametrize(
-    "system", [*SYSTEMS, Bookend(ContextBudget(retrieved_docs_tokens=9)), AssemblyConfig(window=2)]
-)
-@pytest.mark.parametrize("form", ["dict", "json"])
-def test_a_saved_postprocessor_has_its_system(system: Any, form: str):
-    made = ContextAssemblyPostprocessor(config=system)
-    if form == "json":
-        assert ContextAssemblyPostprocessor.from_json(made.to_json()).config == system
-    else:
-        assert ContextAssemblyPostprocessor.from_dict(made.to_dict()).config == system
-
-
-def test_a_saved_postprocessor_asks_for_a_system_of_ones_own():
-    saved = ContextAssemblyPostprocessor(config=OnePerFile()).to_dict()
-    with pytest.raises(ConfigError, match="config was OnePerFile, a class of your own"):
-        ContextAssemblyPostprocessor.from_dict(saved)
-    again = ContextAssemblyPostprocessor.from_dict(saved, config=OnePerFile())
-    assert again.config == OnePerFile()
-
-
-def test_an_agents_middleware_needs_a_limit_that_it_can_lower():
-    with pytest.raises(ConfigError, match=r"^assembler\.config must be an AssemblyConfig here"):
-        ContextMiddleware(ContextAssembler(config=FiveStage()), budget=8_000)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -298,30 +222,21 @@ def test_exact_holds_with_a_supplement_and_many_chunks(system: Any):
         assert bool(context.supplement) is (supplement == "A fact." and not isinstance(system, FiveStage))
 
 
-def test_systems_are_compared():
-    compared = compare(HITS, [AssemblyConfig(), FiveStage(), Pipeline(), Pipeline(format="numbered"), OnePerFile()])
-    assert [row.name for row in compared.rows] == ["default", "FiveStage", "3. Pipeline", "4. Pipeline", "OnePerFile"]
-
-
-def test_a_cached_answer_is_not_shared_between_systems():
-    index = MemoryIndex([hit.chunk for hit in HITS])
-    kept: dict[str, str] = {}
-    asked: list[Any] = []
-
-    class Cache:
-        def get(self, key: str) -> str | None:
-            return kept.get(key)
-
-        def set(self, key: str, entry: str) -> None:
-            kept[key] = entry
-
-    def model(request: Any) -> str:
-        asked.append(request)
-        return "At two [1]."
-
-    for system, calls in ((FiveStage(), 1), (FiveStage(), 1), (FiveStage(expand_window=2), 2), (Bookend(), 3)):
-        chain = AnswerChain.from_index(
-            index, model, RetrievalConfig(strategy="keyword"), system, cache=Cache(), cache_scope="all"
-        )
-        chain.answer("When do visits begin?")
-        assert len(asked) == calls
+@pytest.mark.parametrize(
+    ("system", "parameter", "value", "allowed"),
+    [
+        (FiveStage, "expand_window", 4, "an integer from 0 to 3"),
+        (FiveStage, "max_tokens", 499, "an integer from 500 to 16,000"),
+        (FiveStage, "language", "la", "one of 'en', 'nl', 'de', 'fr', 'es'"),
+        (FiveStage, "supplement_separator", "a\nb", "a text on one line"),
+        (FiveStage, "supplement_intents", "hours", "a tuple of strings"),
+        (Pipeline, "ordering", "middle", "one of 'lost_in_middle', 'relevance', 'chronological'"),
+        (Pipeline, "fuzzy", 0, "a number above 0 and at most 1, or None"),
+        (Bookend, "budget", "much", "a ContextBudget or a number of tokens"),
+        (Bookend, "semantic_threshold", 0, "a number above 0 and at most 1"),
+        (SourceBlocks, "max_context_chars", 0, "an integer of at least 1"),
+    ],
+)
+def test_a_value_out_of_range_is_an_error(system: Any, parameter: str, value: Any, allowed: str):
+    with pytest.raises(ConfigError, match=f"^{parameter} must be {allowed}"):
+        system(**{parameter: value})

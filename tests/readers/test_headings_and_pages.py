@@ -15,7 +15,7 @@ from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.node_parser import MarkdownNodeParser
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
-from ctxassembly import AssemblyConfig, Chunk, Citation, Context, Hit, MetadataKeys, assemble
+from ctxassembly import AssemblyConfig, Chunk, Citation, Context, Hit, assemble
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, number_chunks
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
@@ -118,12 +118,6 @@ def test_the_section(rule: str, metadata: dict[str, Any], section: str | None) -
     assert citation.section == section
 
 
-def test_the_keys_of_the_headings_can_be_set() -> None:
-    keys = MetadataKeys(headings=("h1", "h2"))
-    (citation,) = cited([{"h1": "Valley", "h2": "Looms", "Header 1": "No"}], keys=keys).citations
-    assert citation.section == "Valley > Looms"
-
-
 def test_a_passage_of_several_sections_names_that_of_its_best_chunk() -> None:
     documents = number_chunks(
         [each.model_copy(update={"metadata": {**each.metadata, "source": "valley.md"}}) for each in by_markdown()]
@@ -169,11 +163,6 @@ def test_pages_in_a_list(key: str, rule: str, page: Any, header: str, pages: tup
     assert citation.reference == f"a.pdf{header}"
 
 
-def test_pages_that_count_from_0_count_from_1_in_a_list_too() -> None:
-    (citation,) = cited([{"source": "a.pdf", "page": [2, 3]}], page_base=0).citations
-    assert (citation.page, citation.pages, citation.reference) == (3, (3, 4), "a.pdf, pages 3-4")
-
-
 def test_a_passage_of_several_chunks_names_the_pages_of_all() -> None:
     context = cited(
         [{"source": "a.pdf", "page": [1, 2]}, {"source": "a.pdf", "page": 3}, {"source": "a.pdf", "page": [3, 5]}]
@@ -181,14 +170,6 @@ def test_a_passage_of_several_chunks_names_the_pages_of_all() -> None:
     (citation,) = context.citations
     assert headers(context.text) == {"[1] Source: a.pdf, pages 1-3, 5"}
     assert (citation.page, citation.pages) == (1, (1, 2, 3, 5))
-
-
-@pytest.mark.parametrize("form", ["numbered", "xml", "source", "grouped"])
-@pytest.mark.parametrize("max_tokens", [40, 120, 8_000])
-def test_many_chunks_with_lists_of_pages_stay_within_the_budget(form: str, max_tokens: int) -> None:
-    chunks = [{"source": "a.pdf", "page": [at, at + 2, at + 9]} for at in range(0, 400, 4)]
-    context = cited(chunks, format=form, max_tokens=max_tokens)
-    assert 0 < context.token_count <= max_tokens
 
 
 # Docling
@@ -253,22 +234,3 @@ def test_docling_through_llamaindex() -> None:
     context = assembly.context(index.as_retriever(similarity_top_k=9).retrieve("What came?"))
     assert headers(context.text) == {f"[{n}] Source: valley.pdf{page}" for n, page in numbered(context)}
     assert taken(context.citations) == TAKEN
-
-
-def test_an_exclusion_of_the_callers_own_still_hides_doclings_file() -> None:
-    node = TextNode(text="The looms came.", metadata=LOOMS, excluded_llm_metadata_keys=["origin"])
-    index = VectorStoreIndex([node], embed_model=MockEmbedding(embed_dim=8))
-    assembly = ContextAssemblyPostprocessor(config=AssemblyConfig(neighbors="unfiltered"))
-    context = assembly.context(index.as_retriever().retrieve("What came?"))
-    assert headers(context.text) == {"[1] Source: unknown, pages 3-4"}
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [None, 7, "text", [], {}, [7], [None], [{"prov": None}], [{"prov": [None]}], [{"prov": [{"page_no": None}]}], [[]]],
-)
-def test_broken_metadata_of_docling_cost_the_page_alone(broken: Any) -> None:
-    (citation,) = cited([{"source": "a.pdf", "dl_meta": {**LOOMS, "doc_items": broken}}]).citations
-    assert (citation.pages, citation.section) == ((), "Valley > Looms")
-    (citation,) = cited([{"source": "a.pdf", "dl_meta": broken}]).citations
-    assert (citation.pages, citation.section) == ((), None)

@@ -9,10 +9,9 @@ import math
 import re
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import chromadb
@@ -22,9 +21,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning, uuid_of
-from langchain_ctxassembly import ContextAssemblyRetriever, number_chunks
+from langchain_ctxassembly import ContextAssemblyRetriever
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from pdf import GAP, PAGES, WORDS, breaks, crosses, pages_of, places, write_pdf
+from pdf import GAP, breaks, crosses, write_pdf
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning"),
@@ -71,54 +70,13 @@ def split(path: Path, **settings: Any) -> list[Document]:
     ).split_documents(pages)
 
 
-def in_memory(url: str) -> Any:
-    from langchain_core.vectorstores import InMemoryVectorStore
-
-    return InMemoryVectorStore(WordEmbeddings())
-
-
-def chroma(url: str) -> Any:
+def stored(documents: Sequence[Document]) -> Any:
+    """In a store that finds offsets, under random ids as it gives them."""
     from langchain_chroma import Chroma
 
-    return Chroma(f"c{uuid.uuid4().hex}", WordEmbeddings(), client=chromadb.EphemeralClient())
-
-
-def qdrant(url: str) -> Any:
-    from langchain_qdrant import QdrantVectorStore
-    from qdrant_client import QdrantClient, models
-
-    client = QdrantClient(":memory:")
-    client.create_collection("pages", models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE))
-    return QdrantVectorStore(client, "pages", WordEmbeddings())
-
-
-def postgres(url: str) -> Any:
-    from langchain_postgres import PGEngine, PGVectorStore
-
-    engine = PGEngine.from_connection_string(url)
-    table = f"t{uuid.uuid4().hex}"
-    engine.init_vectorstore_table(table, DIMENSIONS)
-    return PGVectorStore.create_sync(engine, WordEmbeddings(), table)
-
-
-FIND_OFFSETS = {"Chroma": chroma, "Qdrant": qdrant, "PGVectorStore": postgres}
-Stored = Callable[..., Any]
-
-
-@pytest.fixture(params=FIND_OFFSETS)
-def stored(request: pytest.FixtureRequest, database_url: str) -> Iterator[Stored]:
-    """A function from chunks to a vector store that has them, under random ids as it gives them."""
-    made: list[Any] = []
-
-    def store(documents: Sequence[Document]) -> Any:
-        made.append(FIND_OFFSETS[request.param](database_url))
-        made[-1].add_documents(list(documents), ids=[str(uuid.uuid4()) for _ in documents])
-        return made[-1]
-
-    yield store
-    for each in made:
-        if request.param == "PGVectorStore":
-            each._engine._run_as_sync(each._engine._pool.dispose())
+    store = Chroma(f"c{uuid.uuid4().hex}", WordEmbeddings(), client=chromadb.EphemeralClient())
+    store.add_documents([*documents], ids=[str(uuid.uuid4()) for _ in documents])
+    return store
 
 
 def on(chunks: Sequence[Document], page: int) -> list[Document]:
@@ -131,15 +89,7 @@ def asked(store: Any, *chunks: Document, config: AssemblyConfig = UNFILTERED) ->
     return made.invoke(" ".join(each.page_content for each in chunks))
 
 
-def test_the_pages_are_read_as_they_are_printed(report: Path) -> None:
-    chunks = split(report)
-    assert {each.metadata["page"] for each in chunks} == {*range(PAGES)}
-    assert pages_of(each.page_content for each in chunks) == {*range(PAGES)}
-    assert min(len(on(chunks, page)) for page in range(PAGES)) >= 3
-    assert all(on(chunks, page)[0].metadata["start_index"] == 0 for page in range(PAGES))
-
-
-def test_the_text_goes_on_from_one_page_to_the_next(report: Path, stored: Stored) -> None:
+def test_the_text_goes_on_from_one_page_to_the_next(report: Path) -> None:
     chunks = split(report)
     store = stored(chunks)
     for hit in (on(chunks, 4)[-1], on(chunks, 5)[0]):
@@ -152,50 +102,7 @@ def test_the_text_goes_on_from_one_page_to_the_next(report: Path, stored: Stored
         assert block.metadata["trace"]["missing"] is None
 
 
-def test_page_9_is_not_fused_to_page_29(report: Path, stored: Stored) -> None:
-    chunks = split(report)
-    store = stored(chunks)
-    for first, second in ((0, 1), (1, 2), (1, 1)):  # as if the second went on where the first one ends
-        (block,) = asked(store, on(chunks, 9)[first], on(chunks, 29)[second])
-        assert pages_of([block.page_content]) >= {9, 29}
-        assert breaks(block.page_content) == []
-        assert block.page_content.count(GAP) == 1
-        assert places(block.page_content) == sorted(set(places(block.page_content)))
-
-
-def test_whatever_is_found_reads_in_order(report: Path, stored: Stored) -> None:
-    chunks = split(report)
-    store = stored(chunks)
-    draw = Random(1)
-    for _ in range(6):
-        (block,) = asked(store, *draw.sample(chunks, 7))
-        assert breaks(block.page_content) == []
-        assert places(block.page_content) == sorted(set(places(block.page_content)))
-
-
-def test_two_files_of_one_folder_stay_apart(report: Path, thesis: Path, stored: Stored) -> None:
-    chunks = [*split(thesis), *split(report)]
-    store = stored(chunks)
-    ours = [each for each in chunks if each.metadata["source"] == str(report)]
-    # Both have the same words on their first pages.
-    for block in asked(store, on(ours, 4)[-1], on(ours, 4)[-1]):
-        assert breaks(block.page_content) == []
-        assert block.page_content.count("p4w239") == 1
-
-
-def test_pages_that_count_from_0_are_cited_as_they_count(report: Path, stored: Stored) -> None:
-    chunks = split(report)
-    store = stored(chunks)
-    keys = MetadataKeys(page="page", page_base=0)
-    (block,) = asked(store, on(chunks, 0)[-1], config=replace(UNFILTERED, keys=keys))
-    assert block.metadata["citation"]["pages"] == [1, 2]
-    assert crosses(block.page_content, 0)
-    plain = replace(UNFILTERED, keys=MetadataKeys(page="page"))
-    (block,) = asked(store, on(chunks, 0)[0], config=plain)
-    assert "page 0" not in block.page_content
-
-
-def test_front_matter_goes_on_into_page_1(thesis: Path, stored: Stored) -> None:
+def test_front_matter_goes_on_into_page_1(thesis: Path) -> None:
     chunks = split(thesis)
     assert [on(chunks, page)[0].metadata["page_label"] for page in (0, 2, 3, 7)] == ["i", "iii", "1", "5"]
     (block,) = asked(stored(chunks), on(chunks, 2)[-1])
@@ -204,37 +111,6 @@ def test_front_matter_goes_on_into_page_1(thesis: Path, stored: Stored) -> None:
     header = block.page_content.split("\n")[0]
     assert "iii" in header
     assert "1" in header
-
-
-def test_a_store_that_finds_no_offsets_says_so_and_joins_nothing_false(report: Path) -> None:
-    chunks = split(report)
-    store = in_memory("")
-    store.add_documents(chunks)
-    with pytest.warns(NothingToJoinWarning, match=r"number_chunks\(documents\)") as seen:
-        (block,) = asked(store, on(chunks, 9)[1], on(chunks, 29)[2])
-    assert len(seen) == 1
-    assert breaks(block.page_content) == []
-    assert block.page_content.count(GAP) == 1
-
-
-@pytest.mark.parametrize("make", [in_memory, chroma])
-def test_numbered_it_needs_no_offsets(report: Path, make: Any) -> None:
-    chunks = number_chunks([each.model_copy() for each in split(report)])
-    store = make("")
-    store.add_documents(chunks, ids=[str(each.id) for each in chunks])
-    (block,) = asked(store, on(chunks, 4)[-1], on(chunks, 20)[0])
-    assert crosses(block.page_content, 4)
-    assert crosses(block.page_content, 19)
-    assert breaks(block.page_content) == []
-    assert block.metadata["citation"]["pages"] == [5, 6, 20, 21]
-
-
-def test_a_pdf_as_one_document_is_one_text(report: Path, stored: Stored) -> None:
-    chunks = split(report, mode="single")
-    (block,) = asked(stored(chunks), next(each for each in chunks if f"p4w{WORDS - 1}" in each.page_content))
-    assert crosses(block.page_content, 4)
-    assert breaks(block.page_content) == []
-    assert GAP not in block.page_content
 
 
 # LlamaIndex
@@ -263,14 +139,7 @@ def llama_chroma() -> Any:
     return ChromaVectorStore(chroma_collection=chromadb.EphemeralClient().create_collection(f"c{uuid.uuid4().hex}"))
 
 
-def llama_qdrant() -> Any:
-    from llama_index.vector_stores.qdrant import QdrantVectorStore
-    from qdrant_client import QdrantClient
-
-    return QdrantVectorStore("pages", client=QdrantClient(":memory:"))
-
-
-LLAMAINDEX: dict[str, Any] = {"docstore": lambda: None, "Chroma": llama_chroma, "Qdrant": llama_qdrant}
+LLAMAINDEX: dict[str, Any] = {"docstore": lambda: None, "Chroma": llama_chroma}
 
 
 def engine_over(nodes: Sequence[Any], kind: str, config: AssemblyConfig, hits: int) -> Any:
@@ -303,19 +172,6 @@ def on_page(nodes: Sequence[Any], page: int) -> list[Any]:
 
 @pytest.mark.parametrize("size", [300, 4_000])
 @pytest.mark.parametrize("kind", LLAMAINDEX)
-def test_llamaindex_joins_the_pages_of_a_file_once_they_are_numbered(report: Path, kind: str, size: int) -> None:
-    nodes = numbered_nodes_of(report, size)
-    ask = engine_over(nodes, kind, BY_FILE, hits=2)
-    hits = [on_page(nodes, 4)[-1], on_page(nodes, 5)[0]]
-    (block,) = ask(*hits)
-    assert crosses(block.node.get_content(), 4)
-    assert breaks(block.node.get_content()) == []
-    assert {5, 6} <= set(block.node.metadata["citation"]["pages"])
-    assert block.node.get_content().split("\n")[0].startswith("[1] Source: report.pdf, pages ")
-
-
-@pytest.mark.parametrize("size", [300, 4_000])
-@pytest.mark.parametrize("kind", LLAMAINDEX)
 def test_llamaindex_finds_the_next_page_by_its_number(report: Path, kind: str, size: int) -> None:
     nodes = numbered_nodes_of(report, size)
     ask = engine_over(nodes, kind, BY_FILE, hits=1)
@@ -323,26 +179,6 @@ def test_llamaindex_finds_the_next_page_by_its_number(report: Path, kind: str, s
         (block,) = ask(hit)
         assert crosses(block.node.get_content(), page)
         assert GAP not in block.node.get_content()
-        assert breaks(block.node.get_content()) == []
-
-
-@pytest.mark.parametrize("kind", LLAMAINDEX)
-def test_llamaindex_fuses_no_page_to_one_far_off(report: Path, kind: str) -> None:
-    nodes = nodes_of(report, 300)
-    ask = engine_over(nodes, kind, BY_FILE, hits=2)
-    (block,) = ask(on_page(nodes, 9)[0], on_page(nodes, 29)[-1])
-    assert breaks(block.node.get_content()) == []
-    assert block.node.get_content().count(GAP) == 1
-
-
-@pytest.mark.parametrize("kind", LLAMAINDEX)
-def test_labels_that_are_no_numbers_fuse_nothing(thesis: Path, kind: str) -> None:
-    """LlamaIndex's reader gives the printed label alone: i, ii, iii, 1, 2."""
-    nodes = nodes_of(thesis, 300)
-    ask = engine_over(nodes, kind, BY_FILE, hits=4)
-    draw = Random(2)
-    for _ in range(5):
-        (block,) = ask(*draw.sample(nodes, 4))
         assert breaks(block.node.get_content()) == []
 
 

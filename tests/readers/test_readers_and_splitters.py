@@ -312,12 +312,6 @@ def test_a_place_that_is_no_number_keeps_apart(key: str) -> None:
     assert kept_by(of_two(*apart.values()), 0) == set()
 
 
-def test_values_that_mean_the_same_agree() -> None:
-    one: Metadata = {"tenant": 1, "acl": ["a", "b"], "ratio": float("nan"), "region": None}
-    same: Metadata = {"tenant": 1.0, "acl": ["b", "a"], "ratio": float("nan")}
-    assert kept_by(of_two(one, same), 0) == {"D#1"}
-
-
 def test_a_neighbor_has_to_agree_with_the_hit_and_not_with_what_stands_between() -> None:
     chunks = one_document(
         Chunk("", "", f"Text {place}.", metadata=metadata)

@@ -49,7 +49,7 @@ def test_the_wheel_has_all_modules_and_their_data_and_nothing_else(wheel: zipfil
         for package in PACKAGES
         for folder in [ROOT / "shared" / package if package == "ctxassembly" else ROOT / package]
         for path in folder.rglob("*")
-        if path.suffix in (".py", ".pyi", ".css", ".html", ".txt") or path.name == "py.typed"
+        if path.suffix in (".py", ".pyi", ".css", ".html", ".ini", ".txt") or path.name == "py.typed"
     }
     packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert packed == modules

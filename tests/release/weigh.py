@@ -23,7 +23,6 @@ FRAMEWORK = {
     "semantic": "import sentence_transformers",
     "models": "import genai_prices",
     "fast": "import tiktoken, toktok",
-    "inspect": "import rich.console",
 }
 OURS = {
     "langchain": "from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
 from ctxassembly.stores.sentence_transformers import SentenceTransformerEmbeddings
 
 pytestmark = pytest.mark.semantic
@@ -25,26 +25,9 @@ FEE_TOO = "Parking is free for the first half hour and costs two euros for each 
 """0.876 with "fee"."""
 
 
-class Counted(SentenceTransformerEmbeddings):
-    """Keeps what each call asked for."""
-
-    def __init__(self, model: Any) -> None:
-        super().__init__(model)
-        self.asked: list[list[str]] = []
-
-    def embed_documents(self, texts: Any) -> list[list[float]]:
-        self.asked.append(list(texts))
-        return super().embed_documents(texts)
-
-
 @pytest.fixture(scope="module")
-def embeddings(model: Any) -> Counted:
-    return Counted(model)
-
-
-@pytest.fixture(autouse=True)
-def forget(embeddings: Counted) -> None:
-    embeddings.asked.clear()
+def embeddings(model: Any) -> SentenceTransformerEmbeddings:
+    return SentenceTransformerEmbeddings(model)
 
 
 def hits(**texts: str) -> list[Hit]:
@@ -57,7 +40,7 @@ def hits(**texts: str) -> list[Hit]:
     [(0.97, {}), (0.92, {"fast too": "fast"}), (0.85, {"fast too": "fast", "fee too": "fee"})],
 )
 def test_a_paraphrase_collapses_onto_the_better_ranked_and_other_facts_stay(
-    embeddings: Counted, threshold: float, collapsed: dict[str, str]
+    embeddings: SentenceTransformerEmbeddings, threshold: float, collapsed: dict[str, str]
 ) -> None:
     config = AssemblyConfig(dedup="semantic", semantic_threshold=threshold)
     found = hits(**TEXTS, **{"fast too": FAST_TOO, "fee too": FEE_TOO})
@@ -67,26 +50,6 @@ def test_a_paraphrase_collapses_onto_the_better_ranked_and_other_facts_stay(
     assert {hit.chunk.id for hit in found} - {each.document_id for each in context.citations} == set(collapsed)
 
 
-def test_the_better_ranked_one_stays_whichever_it_is(embeddings: Counted) -> None:
-    context = assemble(hits(paraphrase=FAST_TOO, **TEXTS), AssemblyConfig(dedup="semantic"), embeddings=embeddings)
-    assert FAST_TOO in context.text
-    assert TEXTS["fast"] not in context.text
-    assert context.citations[0].document_id == "paraphrase"
-
-
-def test_hits_and_neighbors_are_embedded_together_in_one_batch(embeddings: Counted) -> None:
-    stored = [Chunk(f"{name}#1", name, text, index=1) for name, text in (("fast", TEXTS["after"]), ("fee", FAST_TOO))]
-    found = hits(fast=TEXTS["fast"], fee=TEXTS["fee"])
-    context = assemble(
-        found,
-        AssemblyConfig(dedup="semantic"),
-        store=MemoryStore([*(hit.chunk for hit in found), *stored]),
-        embeddings=embeddings,
-    )
-    assert embeddings.asked == [[TEXTS["fast"], TEXTS["fee"], TEXTS["after"], FAST_TOO]]
-    assert context.text.endswith(TEXTS["fee"])  # its neighbor says what the better document says
-
-
 @pytest.mark.parametrize(
     ("fact", "other"),
     [
@@ -94,7 +57,9 @@ def test_hits_and_neighbors_are_embedded_together_in_one_batch(embeddings: Count
         (TEXTS["fee"], "The first half hour in the car park is free, after that an hour costs three euros."),
     ],
 )
-def test_a_changed_number_is_nearer_than_a_paraphrase_and_kept(embeddings: Counted, fact: str, other: str) -> None:
+def test_a_changed_number_is_nearer_than_a_paraphrase_and_kept(
+    embeddings: SentenceTransformerEmbeddings, fact: str, other: str
+) -> None:
     """0.965 and 0.985: no threshold separates these from paraphrases, the numbers do."""
     context = assemble(hits(fact=fact, other=other), AssemblyConfig(dedup="semantic"), embeddings=embeddings)
     assert len(context.citations) == 2

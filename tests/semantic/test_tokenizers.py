@@ -26,32 +26,9 @@ CHUNKS = [
 ]
 
 
-def bpe() -> Any:
-    """Byte-pair encoding over bytes, trained on the spot."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tokenizer.train_from_iterator(SENTENCES, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet))
-    return tokenizer
-
-
-def words() -> Any:
-    """One token a word or mark, known or not, and one at each end."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
-
-    tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.train_from_iterator(SENTENCES[:3], trainers.WordLevelTrainer(special_tokens=["[UNK]", "[CLS]", "[SEP]"]))
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 2), ("[CLS]", 1))
-    return tokenizer
-
-
-@pytest.fixture(params=["bpe", "words", "transformers"])
-def tokenizer(request: pytest.FixtureRequest, model: Any) -> Any:
-    return {"bpe": bpe, "words": words}[request.param]() if request.param != "transformers" else model.tokenizer
+@pytest.fixture
+def tokenizer(model: Any) -> Any:
+    return model.tokenizer
 
 
 def test_the_text_that_is_read_fits_what_the_tokenizer_counts(tokenizer: Any) -> None:

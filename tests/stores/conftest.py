@@ -1,4 +1,4 @@
-"""Folders for the embedded server, and the tests of an index once more behind PgBouncer.
+"""Folders for the embedded server, and the ways to the run's server: directly, and behind PgBouncer.
 
 What a failed test leaves running in a folder is killed.
 """
@@ -19,36 +19,15 @@ from pooler import Pooler, pooler
 from sqlalchemy import make_url
 
 from ctxassembly.stores.embedded_server import embedded_postgres
-from ctxassembly.stores.postgres import PostgresIndex, migrate
+from ctxassembly.stores.postgres import PostgresIndex
 from owners import PATIENCE, Servers, query
 from postgres_samples import chunks, embed
 
-OF_AN_INDEX = ("test_postgres_index", "test_postgres_notes", "test_postgres_taxonomy")
-"""Files whose tests run twice, directly and behind a pooler."""
-
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    own = metafunc.module.__name__.startswith(OF_AN_INDEX)
-    if own and "way" in metafunc.fixturenames and not metafunc.definition.get_closest_marker("direct"):
+    """Run a test marked `pooled`, of settings, locks and transactions, directly and behind a pooler."""
+    if "way" in metafunc.fixturenames and metafunc.definition.get_closest_marker("pooled"):
         metafunc.parametrize("way", ["direct", "pooled"], indirect=True, scope="session")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run each test behind the pooler once: with the first of its parameters, and directly with all of them.
-
-    What the others vary is read and searched by the same statements. A test of locks, settings or transactions, marked
-    `pooled`, goes through both ways with each.
-    """
-    seen: set[str] = set()
-    kept = []
-    for item in items:
-        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        name = item.nodeid.partition("[")[0]
-        if parameters.get("way") != "pooled" or item.get_closest_marker("pooled") or name not in seen:
-            kept.append(item)
-        if parameters.get("way") == "pooled":
-            seen.add(name)
-    items[:] = kept
 
 
 @pytest.fixture(scope="session")
@@ -89,7 +68,7 @@ def database_url(server_url: str, way: str, request: pytest.FixtureRequest) -> I
 @pytest.fixture
 def index(database_url: str, stocked: PostgresIndex) -> PostgresIndex:
     """An index over the chunks of the samples."""
-    server = migrate.make_server(database_url, stocked.server.ef_search)
+    server = stocked.server._replace(url=database_url)
     return replace(stocked, server=server)
 
 

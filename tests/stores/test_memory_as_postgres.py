@@ -16,7 +16,7 @@ from chinese import HANDBOOK
 from index_cases import index_cases
 
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
-from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.data.requests import SearchChunks
 from ctxassembly.retrieval import QueryVocabulary, TermStats
 from ctxassembly.stores.postgres.schema import separate_sql
 from ctxassembly.stores.simple_words import MIN_SIMILARITY, NearWords, lexemes
@@ -114,19 +114,6 @@ STORED = [
 VECTORS = [[math.sin(place * 3 + step * 7 + 1) for step in range(8)] for place in range(len(STORED))]
 
 
-@pytest.fixture(scope="module")
-def both(module_database_url: str) -> tuple[MemoryIndex, Any]:
-    """The index in memory and the one on PostgreSQL, with the same chunks."""
-    postgres = pytest.importorskip("ctxassembly.stores.postgres")
-    if not hasattr(postgres, "PostgresIndex"):
-        pytest.skip("there is no PostgresIndex yet")
-    by_text = dict(zip((chunk.text for chunk in STORED), VECTORS, strict=True))
-    stored = postgres.PostgresIndex.create(module_database_url, "compared", dimensions=8)
-    stored.add(STORED, embed=lambda texts: [by_text[text] for text in texts])
-    stored.refresh()
-    return MemoryIndex(STORED, VECTORS), stored
-
-
 def test_the_one_on_postgresql_passes_all_cases_of_an_index(module_database_url: str):
     postgres = pytest.importorskip("ctxassembly.stores.postgres")
     numbers = count()
@@ -138,33 +125,6 @@ def test_the_one_on_postgresql_passes_all_cases_of_an_index(module_database_url:
 
     for case in index_cases(make_index):
         case.check()
-
-
-def check_same(both: tuple[MemoryIndex, Any], request: SearchChunks) -> None:
-    memory, postgres = ({one.chunk.id: one for one in index.search(request)} for index in both)
-    assert memory.keys() == postgres.keys()
-    for id_, one in memory.items():
-        other = postgres[id_]
-        if request.vector is None:
-            assert one.similarity is other.similarity is None
-        else:
-            assert one.similarity == pytest.approx(other.similarity, abs=1e-5)
-        if request.vocabulary is None:
-            assert one.keyword_score is other.keyword_score is None
-        else:
-            assert one.keyword_score == pytest.approx(other.keyword_score, rel=1e-4, abs=1e-9)
-        assert set(one.terms) == set(other.terms)
-
-
-@pytest.mark.parametrize("query", ["Wie behandelt epilepsie?", "ferirtine", "garage cardioloog ziekenhuis", "zzzz"])
-def test_a_whole_retrieval_is_the_same(both: tuple[MemoryIndex, Any], query: str):
-    config = RetrievalConfig(limit=3)
-    one, other = (retrieve(query, config, index=index, embed=lambda _: VECTORS[4]) for index in both)
-    assert [found.chunk.id for found in one.chunks] == [found.chunk.id for found in other.chunks]
-    assert [found.score for found in one.chunks] == pytest.approx([found.score for found in other.chunks], rel=1e-4)
-    assert [found.because_of for found in one.chunks] == [found.because_of for found in other.chunks]
-    assert one.trace.notes == other.trace.notes
-    assert one.trace.evidence == pytest.approx(other.trace.evidence, rel=1e-4)
 
 
 CANONICAL = "chunk_metadata.canonical_questions"
@@ -192,37 +152,3 @@ def test_both_find_canonical_questions_by_default(database_url: str, metadata: d
     both = (MemoryIndex(chunks), stored)
     config = replace(RetrievalConfig.published(), strategy="keyword", rescue="off")
     assert [[hit.chunk.id for hit in retrieve("nuchter", config, index=index).hits] for index in both] == [found] * 2
-    check_same(both, SearchChunks(5, None, both[0].find_terms(FindTerms("nuchter", 32, 0)), None))
-
-
-@pytest.mark.parametrize(
-    ("metadata", "found"),
-    [
-        ({"questions": ASKED, "chunk_metadata": {"canonical_questions": "water"}}, ["d#0"]),
-        ({"questions": "water", "chunk_metadata": {"canonical_questions": ASKED}}, []),  # the first key that it has
-        ({"questions": None, "chunk_metadata": {"canonical_questions": ASKED}}, ["d#0"]),
-        ({"questions": ASKED}, ["d#0"]),
-    ],
-)
-def test_the_first_key_with_questions_counts(database_url: str, metadata: dict[str, Any], found: list[str]):
-    test_both_find_canonical_questions_by_default(database_url, metadata, found)
-
-
-@pytest.mark.parametrize(
-    ("metadata", "found"),
-    [
-        ({"chunk_metadata": {"canonical_questions": ASKED}}, ["d#0"]),
-        ({CANONICAL: ASKED, "chunk_metadata": {"canonical_questions": "water"}}, ["d#0"]),  # the whole key goes first
-        ({"chunk_metadata": {"canonical_questions": None}}, []),
-    ],
-)
-def test_both_find_questions_under_a_dotted_key(database_url: str, metadata: dict[str, Any], found: list[str]):
-    """questions="chunk_metadata.canonical_questions" finds the canonical questions in nested metadata."""
-    postgres = pytest.importorskip("ctxassembly.stores.postgres")
-    chunks = [Chunk("d#0", "d", "Bepaling 's ochtends.", 0, metadata=metadata), Chunk("d#1", "d", "De garage.", 1)]
-    stored = postgres.PostgresIndex.create(database_url, dimensions=8, questions=CANONICAL)
-    stored.add(chunks, progress=False)
-    both = (MemoryIndex(chunks, questions=CANONICAL), stored)
-    config = RetrievalConfig(strategy="keyword")
-    assert [[hit.chunk.id for hit in retrieve("nuchter", config, index=index).hits] for index in both] == [found] * 2
-    check_same(both, SearchChunks(5, None, both[0].find_terms(FindTerms("nuchter", 32, 0)), None))

@@ -15,7 +15,6 @@ from sqlalchemy import make_url
 from ctxassembly import Chunk, ChunkRef, ConfigError, Hit, RetrievalConfig, aretrieve, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
-from ctxassembly.protocols import OffsetRange
 from ctxassembly.stores.postgres import PostgresIndex, search
 from ctxassembly.stores.postgres.connection import get_engine, server_url
 from ctxassembly.stores.postgres.search import candidate_query
@@ -35,6 +34,7 @@ def ids(found: list[ScoredChunk]) -> list[str]:
     return [one.chunk.id for one in found]
 
 
+@pytest.mark.pooled
 def test_a_query_takes_two_round_trips(index: PostgresIndex):
     with statements(index) as seen:
         retrieved = retrieve(
@@ -44,60 +44,6 @@ def test_a_query_takes_two_round_trips(index: PostgresIndex):
     assert len(seen) == retrieved.trace.round_trips == 2
     assert retrieved.hits[0].chunk == replace(chunks()[0], metadata=retrieved.hits[0].chunk.metadata)
     assert retrieved.hits[0].chunk.metadata["search_method"] == "vector+keyword"
-
-
-async def test_awaited_it_finds_the_same(index: PostgresIndex):
-    for strategy in ("hybrid", "vector", "keyword"):
-        config = RetrievalConfig(strategy=strategy)
-        ours = await aretrieve("When is ferritin measured?", config, index=index, embed=embed_query)
-        assert ours == replace(retrieve(ours.query, config, index=index, embed=embed_query), trace=ours.trace)
-        assert ours.hits
-
-
-def test_words_are_counted_in_the_order_of_the_query(index: PostgresIndex):
-    assert index.find_terms(FindTerms("is Ferritin epilepsie ferritin", 32, 4)) == QueryVocabulary(
-        5, (TermStats("is", 3), TermStats("ferritin", 2), TermStats("epilepsie", 0, ("kinderepilepsie",)))
-    )
-
-
-def test_of_many_words_the_rarest_are_kept_and_those_that_no_chunk_has_go_first(index: PostgresIndex):
-    assert index.find_terms(FindTerms("is unknown measured", 2, 0)).terms == (
-        TermStats("is", 3),
-        TermStats("measured", 1),
-    )
-    assert index.find_terms(FindTerms("the unknown is measured", 1, 0)).terms == (TermStats("measured", 1),)
-
-
-def test_counts_are_exact_without_statistics(database_url: str):
-    index = PostgresIndex.create(database_url, dimensions=16)
-    execute(database_url, *(_inserted(at) for at in range(30)))
-    known = index.find_terms(FindTerms("common word7", 32, 0))
-    assert known == QueryVocabulary(30, (TermStats("common", 30), TermStats("word7", 1)))
-
-
-def _inserted(at: int) -> str:
-    return (
-        "INSERT INTO chunks (id, document_id, chunk_index, content, metadata, content_hash)"
-        f" VALUES ('d#{at}', 'd', {at}, 'a common word{at}', '{{}}', '')"
-    )
-
-
-def test_a_score_is_weight_times_a_count_that_saturates(index: PostgresIndex):
-    # A tenth of 1/1 + 1/4 + ... of the occurrences, of at most pi^2/6.
-    first, second = by_words(index, "ferritin")
-    weight = index.find_terms(FindTerms("ferritin", 32, 4)).weights["ferritin"]
-    assert (first.chunk.id, second.chunk.id) == ("lab#4", "lab#0")
-    assert first.keyword_score == pytest.approx(weight / 10 * (1 + 1 / 4) / (math.pi**2 / 6), rel=1e-5)
-    assert second.keyword_score == pytest.approx(weight / 10 / (math.pi**2 / 6), rel=1e-5)
-
-
-def test_each_chunk_has_both_scores_whichever_channel_found_it(index: PostgresIndex):
-    words = index.find_terms(FindTerms("wheelchair", 32, 4))
-    found = index.search(SearchChunks(1, embed_query("Drink water"), words, None))
-    assert sorted(ids(found)) == ["lab#1", "lab#3"]
-    assert all(one.similarity is not None and one.keyword_score is not None for one in found)
-    alone = index.search(SearchChunks(1, embed_query("Drink water"), None, None))
-    assert [(one.keyword_score, one.terms) for one in alone] == [(None, ())]
 
 
 def known(*counts: int) -> QueryVocabulary:
@@ -123,10 +69,6 @@ def test_candidates_are_few_however_large_the_table(counts: tuple[int, ...], exp
     assert candidate_query(known(*counts), 1_000) == expected
 
 
-def test_under_a_filter_there_may_be_ten_times_as_many():
-    assert candidate_query(known(5_000, 170_000, 300_000), 10_000) == "'a' | 'b' & 'c'"
-
-
 def test_common_words_do_not_crowd_out_the_rare_one(database_url: str, monkeypatch: pytest.MonkeyPatch):
     # More chunks have both common words than are scored, and they are stored before those with the rare one.
     monkeypatch.setattr(search, "TARGET_CANDIDATES", 10)
@@ -136,20 +78,6 @@ def test_common_words_do_not_crowd_out_the_rare_one(database_url: str, monkeypat
     rare = [Chunk(f"r#{at}", "r", "bare raise" if at % 2 else "bare use", at) for at in range(40)]
     index.add([*common, *rare], progress=False)
     assert {one.chunk.document_id for one in by_words(index, "raise use bare", 20)} == {"r"}
-
-
-def test_a_chunk_without_questions_or_title_is_found_by_its_text(database_url: str):
-    # title || content || NULL is NULL: such a chunk would leave the index.
-    index = PostgresIndex.create(database_url, dimensions=16)
-    index.add(
-        [
-            Chunk("a", "a", "about thistles"),
-            Chunk("b", "b", "nothing", metadata={"title": "Thistles", "questions": ["Where do they grow?"]}),
-        ],
-        progress=False,
-    )
-    assert set(ids(by_words(index, "thistles"))) == {"a", "b"}
-    assert ids(by_words(index, "grow")) == ["b"]
 
 
 def by_hnsw_alone(database_url: str) -> None:
@@ -165,6 +93,7 @@ def by_hnsw_alone(database_url: str) -> None:
         execute(database_url, others, "SELECT pg_terminate_backend(pg_backend_pid())")
 
 
+@pytest.mark.pooled
 def test_a_limit_beyond_ef_search_is_reached(database_url: str):
     # HNSW gives at most hnsw.ef_search rows: LIMIT 100 gave 40.
     index = PostgresIndex.create(database_url, dimensions=8, ef_search=40)
@@ -179,24 +108,6 @@ def test_a_limit_beyond_ef_search_is_reached(database_url: str):
         ).all()
         assert any("hnsw" in line for (line,) in plan)
     assert len(index.search(request)) == 100
-
-
-@pytest.mark.parametrize("strategy", ["vector", "hybrid"])
-def test_a_hundred_candidates_reach_the_reranker_and_twenty_are_kept(database_url: str, strategy: Any):
-    by_hnsw_alone(database_url)
-    index = PostgresIndex.create(database_url, dimensions=8, ef_search=40)
-    index.add(chunks([f"text {at}" for at in range(400)]), vectors(400, 8), progress=False)
-    reranked: list[str] = []
-
-    def reranker(_: str, given: Sequence[Chunk]) -> list[tuple[int, float]]:
-        reranked.extend(chunk.id for chunk in given)
-        return [(place, float(place)) for place in reversed(range(len(given)))]
-
-    config = RetrievalConfig(strategy=strategy, limit=20, rerank_candidates=100, rescue="off")
-    embed_asked = vectors(1, 8, seed=1)[0]
-    found = retrieve("text 7", config, index=index, embed=lambda _: embed_asked, rerankers=[reranker]).hits
-    assert len(set(reranked)) == 100
-    assert ids_of(found) == reranked[:-21:-1]
 
 
 def test_a_narrow_filter_loses_no_vector_hits(database_url: str):
@@ -237,12 +148,6 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_query_gives_hits(index: PostgresIndex, name: str):
-    retrieved = retrieve(HOSTILE[name], RetrievalConfig(strategy="keyword"), index=index)
-    assert {hit.chunk.id for hit in retrieved.hits} >= {"lab#0", "lab#4"}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
 async def test_a_hostile_query_obeys_the_filter_in_every_channel(index: PostgresIndex, name: str):
     config = RetrievalConfig(rescue="first", limit=10)
     for condition, found in (({"n": {"$gte": 3}}, {"lab#3", "lab#4"}), ({"n": 99}, set()), ({"no": "key"}, set())):
@@ -267,26 +172,11 @@ def test_a_query_without_a_known_word_gives_nothing(index: PostgresIndex, query:
     assert index.search(SearchChunks(5, None, index.find_terms(FindTerms(query, 32, 4)), None)) == []
 
 
-def test_only_stop_words_give_nothing(database_url: str):
-    index = PostgresIndex.create(database_url, dimensions=16, language="english")
-    index.add(chunks(), progress=False)
-    assert index.find_terms(FindTerms("is it in the", 32, 4)) == QueryVocabulary(5, ())
-    assert by_words(index, "is it in the") == []
-    assert ids(by_words(index, "measuring")) == ["lab#0"]
-
-
 @pytest.mark.parametrize("word", ["a' | 'b", "\\", "x" * 3_000, "fer\0ritin", "\ud800", "'", ""])
 def test_any_word_of_a_vocabulary_can_be_searched(index: PostgresIndex, word: str):
     # They are made elsewhere, too: rescue searches the near ones.
     vocabulary = QueryVocabulary(5, (TermStats(word, 1), TermStats("wheelchair", 1)))
     assert ids(index.search(SearchChunks(5, None, vocabulary, None))) == ["lab#3"]
-
-
-def test_a_word_that_no_chunk_has_is_rescued_by_one_that_it_is_part_of(index: PostgresIndex):
-    retrieved = retrieve("epilepsie wheelchair", RetrievalConfig(strategy="keyword"), index=index)
-    assert [(one.chunk.id, one.because_of) for one in retrieved.chunks] == [("lab#3", ()), ("lab#2", ("epilepsie",))]
-    pattern = index.find_terms(FindTerms("%_%", 32, 4))
-    assert pattern.terms == ()
 
 
 @pytest.mark.parametrize("table", ['a"; DROP TABLE x; --', "O'Brien", "Ünïcode ✓", "%s :b {x}", "select", "l" * 63])
@@ -311,12 +201,6 @@ def test_any_name_will_do_for_a_title(database_url: str, key: str):
     assert PostgresIndex.create(database_url, dimensions=16, title=key).find_terms(FindTerms("thistles", 9, 4)).terms
 
 
-@pytest.mark.parametrize("table", ["", "x" * 64, "a\0b"])
-def test_a_name_that_postgres_cannot_hold_is_an_error(database_url: str, table: str):
-    with pytest.raises(ConfigError, match="table must be"):
-        PostgresIndex.create(database_url, table)
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -332,12 +216,6 @@ def test_a_name_that_postgres_cannot_hold_is_an_error(database_url: str, table: 
 def test_a_setting_out_of_range_is_an_error(database_url: str, settings: dict[str, Any], message: str):
     with pytest.raises(ConfigError, match=message):
         PostgresIndex.create(database_url, **settings)
-
-
-@pytest.mark.parametrize("url", ["sqlite://", "nonsense", None])
-def test_another_database_is_an_error(url: Any):
-    with pytest.raises(ConfigError, match="url must be"):
-        PostgresIndex.create(url)
 
 
 @pytest.mark.parametrize(
@@ -375,24 +253,7 @@ def test_a_vector_of_another_length_is_an_error(index: PostgresIndex):
     assert len(index.search(SearchChunks(5, [0.0] * 16, None, None))) == 5  # no direction: nothing is nearer
 
 
-def test_neighbors_come_by_place_by_id_and_by_document(index: PostgresIndex):
-    stored = index.fetch([ChunkRef("lab", 0), ChunkRef("lab", 1), ChunkRef("lab", chunk_id="lab#4"), ChunkRef("no", 1)])
-    assert sorted(stored, key=lambda chunk: chunk.id) == [chunks()[at] for at in (0, 1, 4)]
-    assert len(index.fetch([ChunkRef("lab")])) == len(TEXTS)
-    assert index.fetch([ChunkRef("a\0b", 1)]) == []
-
-
-def test_neighbors_of_a_chunk_without_an_index_come_by_offset(database_url: str):
-    index = PostgresIndex.create(database_url, dimensions=16)
-    index.add([Chunk(f"c{at}", "d", "text", start=at * 100) for at in range(5)], progress=False)
-    assert index.finds_offsets
-    assert sorted(chunk.id for chunk in index.fetch([ChunkRef("d", around_offset=OffsetRange(200, 1))])) == [
-        "c1",
-        "c2",
-        "c3",
-    ]
-
-
+@pytest.mark.pooled
 def test_a_connection_that_died_in_the_pool_is_replaced(index: PostgresIndex, database_url: str):
     assert index.fetch([ChunkRef("lab", 1)])
     index.refresh()

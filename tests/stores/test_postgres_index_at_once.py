@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import multiprocessing
-import pickle
 import random
 import threading
 from collections.abc import Callable
@@ -17,15 +15,13 @@ from typing import Any
 import psycopg
 import pytest
 from langchain_postgres import PGEngine
-from sqlalchemy import make_url
 
-from attached_samples import Hashed, langchain_store, names, searched
-from ctxassembly import ChunkRef, ConfigError, InputError, RetrievalConfig, StoreError, aretrieve, retrieve
+from attached_samples import langchain_store, names, searched
+from ctxassembly import ChunkRef, InputError, RetrievalConfig, StoreError, aretrieve, retrieve
 from ctxassembly.data.requests import SearchChunks
 from ctxassembly.stores.ingest import IngestReport
 from ctxassembly.stores.postgres import PostgresIndex, ingest
 from ctxassembly.stores.postgres.connection import get_engine
-from ctxassembly.stores.postgres.migrate import make_server
 from postgres_samples import TEXTS, chunks, embed, embed_query, rows_of, vectors
 
 
@@ -52,6 +48,7 @@ def held(url: str, statement: str) -> Any:
 # The table made ready
 
 
+@pytest.mark.pooled
 def test_two_threads_attach_a_new_table(engine: PGEngine):
     store = langchain_store(engine)
     for index in together(*[lambda: PostgresIndex.attach(store)] * 4):
@@ -67,6 +64,7 @@ def test_who_finds_nothing_missing_waits_for_nobody(engine: PGEngine, database_u
         assert searched(PostgresIndex.attach(store), "wheelchair") == ["lab#3"]
 
 
+@pytest.mark.pooled
 def test_threads_create_the_same_table(database_url: str):
     made = together(*[lambda: PostgresIndex.create(database_url, dimensions=16)] * 4)
     assert {index.table.name for index in made} == {"chunks"}
@@ -76,6 +74,7 @@ def test_threads_create_the_same_table(database_url: str):
 # Chunks written
 
 
+@pytest.mark.pooled
 def test_the_same_documents_are_added_twice_at_once(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(ingest, "BATCH_SIZE", 7)
     stored = [one for name in "abcd" for one in chunks([f"{name} {at}" for at in range(40)], name)]
@@ -157,13 +156,6 @@ def test_two_processes_that_load_lose_no_words(database_url: str):
     assert len(stored) == 2_000 + 2 * 57
 
 
-def test_an_idle_client_that_shares_the_turn_is_named(index: PostgresIndex, database_url: str):
-    idle = """SELECT pg_try_advisory_xact_lock_shared(hashtext('"public"."chunks"'))"""
-    impatient = replace(index, timeout_seconds=0.5)
-    with held(database_url, idle), pytest.raises(TimeoutError, match=r"is locked by process .* idle in transaction"):
-        impatient.refresh()
-
-
 def test_indexes_are_made_after_loading(database_url: str):
     loading = PostgresIndex.create(database_url, dimensions=16, hnsw=False)
     loading.add(chunks(), embed=embed, progress=False)
@@ -178,30 +170,6 @@ def test_indexes_are_made_after_loading(database_url: str):
 
 
 # Event loops
-
-
-async def test_the_long_ones_block_no_loop(engine: PGEngine, database_url: str):
-    """Each can end only once the loop has run the caller's next lines."""
-    store = await asyncio.to_thread(langchain_store, engine)
-
-    async def while_locked(lock: str, call: Any) -> Any:
-        with held(database_url, lock):
-            task = asyncio.ensure_future(call)
-            await asyncio.sleep(0.3)
-            assert not task.done()
-        return await task
-
-    own = await while_locked(
-        """SELECT pg_advisory_xact_lock(hashtext('"public"."chunks"'))""",
-        PostgresIndex.acreate(database_url, dimensions=16),
-    )
-    locked = "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"
-    assert await while_locked(locked, own.aadd(chunks(), embed=embed, progress=False)) == IngestReport(5, 0, 0)
-    assert (await while_locked(locked, asyncio.to_thread(own.check, sample=2))).chunks == 5
-    await while_locked(locked, asyncio.to_thread(own.refresh))
-    index = await while_locked("LOCK TABLE documents IN ACCESS EXCLUSIVE MODE", PostgresIndex.aattach(store))
-    assert names((await aretrieve("wheelchair", index=index, embed=Hashed())).hits)[-1] == "lab#4"
-    assert (await aretrieve("wheelchair", index=own, embed=embed_query)).hits[0].chunk.id == "lab#3"
 
 
 def asked_in_a_loop(index: PostgresIndex, times: int = 5) -> list[list[str]]:
@@ -219,6 +187,7 @@ def test_two_loops_one_after_the_other_and_four_at_once(index: PostgresIndex):
     assert together(*[lambda: asked_in_a_loop(index)] * 4) == [[["lab#3"]] * 5] * 4
 
 
+@pytest.mark.pooled
 def test_eight_threads_ask_for_all_at_once(index: PostgresIndex):
     def asks() -> list[str]:
         found = retrieve("wheelchair", RetrievalConfig(limit=1), index=index, embed=embed_query)
@@ -229,6 +198,7 @@ def test_eight_threads_ask_for_all_at_once(index: PostgresIndex):
 
 
 async def test_a_search_that_is_cancelled_leaves_no_broken_connection(index: PostgresIndex, database_url: str):
+    index = replace(index, timeout_seconds=1.0)
     request = SearchChunks(5, embed_query("water"), None, None)
     pool: Any = get_engine(index.server, index.timeout_seconds).pool
     with held(database_url, "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"):
@@ -247,21 +217,6 @@ async def test_a_search_that_is_cancelled_leaves_no_broken_connection(index: Pos
 
 
 # Other processes
-
-
-def with_password(index: PostgresIndex, *, pickles_password: bool) -> PostgresIndex:
-    url = make_url(index.server.url).set(username="reader", password="secret")
-    return replace(index, server=make_server(url, 200, pickles_password=pickles_password))
-
-
-def test_a_password_is_not_pickled_unless_asked(index: PostgresIndex):
-    own = with_password(index, pickles_password=False)
-    with pytest.raises(ConfigError, match="PGPASSWORD, a password file or") as caught:
-        pickle.dumps(own)
-    assert "secret" not in str(caught.value)
-    assert copy.copy(own) == copy.deepcopy(own) == own
-    asked = with_password(index, pickles_password=True)
-    assert pickle.loads(pickle.dumps(asked)) == asked
 
 
 def asked_in_fork(index: PostgresIndex, queue: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,7 +22,6 @@ from ctxassembly import ChunkRef, RetrievalConfig, retrieve
 from ctxassembly.data.requests import SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.connection import get_engine
-from own_server import Server, server_of_ones_own
 from owners import PATIENCE
 from postgres_samples import chunks, embed, embed_query, execute, rows_of, vectors
 
@@ -41,7 +39,6 @@ def narrow(server_url: str) -> Iterator[Pooler]:
 # Behind a pooler
 
 
-@pytest.mark.direct
 @pytest.mark.parametrize("upkeep", ["query", "add", "check", "refresh"])
 def test_no_setting_and_no_lock_reaches_the_next_client(narrow: Pooler, database_url: str, upkeep: str):
     url = narrow.url(database_url)
@@ -59,7 +56,6 @@ def test_no_setting_and_no_lock_reaches_the_next_client(narrow: Pooler, database
     assert rows_of(database_url, "SELECT pid FROM pg_locks WHERE locktype = 'advisory'") == []
 
 
-@pytest.mark.direct
 def test_a_limit_is_reached_after_the_pooler_has_renewed_its_connections(narrow: Pooler, database_url: str):
     url = narrow.url(database_url)
     index = PostgresIndex.create(url, dimensions=8, ef_search=40)
@@ -87,7 +83,6 @@ def test_a_query_is_two_round_trips_with_its_settings(database_url: str, tmp_pat
     assert sent == ["Sync", "Sync"]
 
 
-@pytest.mark.direct
 def test_twelve_clients_create_and_add_at_once(bouncer: Pooler, database_url: str):
     url = bouncer.url(database_url)
 
@@ -114,7 +109,6 @@ index.add([Chunk("d#0", "d", "text", 0)], [[1.0, 2.0]], progress=False)
 """
 
 
-@pytest.mark.direct
 def test_a_killed_client_leaves_no_lock(bouncer: Pooler, database_url: str):
     adder = subprocess.Popen(
         [sys.executable, "-c", KILLED, bouncer.url(database_url)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -141,7 +135,6 @@ def idle(url: str, statement: str) -> Iterator[None]:
 NAMED = r"is locked by process \d+ \(nightly report, idle in transaction since .*, for \d+ s\)"
 
 
-@pytest.mark.direct
 def test_attach_gives_up_behind_an_idle_transaction_and_nobody_queues_behind_it(engine: PGEngine, database_url: str):
     store = langchain_store(engine)
     with idle(database_url, "SELECT count(*) FROM documents"), ThreadPoolExecutor(1) as thread:
@@ -154,7 +147,6 @@ def test_attach_gives_up_behind_an_idle_transaction_and_nobody_queues_behind_it(
     assert searched(PostgresIndex.attach(store), "wheelchair") == ["lab#3"]
 
 
-@pytest.mark.direct
 def test_enrichment_gives_up_behind_an_idle_transaction(engine: PGEngine, database_url: str):
     index = replace(PostgresIndex.attach(langchain_store(engine)), timeout_seconds=HURRIED)
     with idle(database_url, "SELECT count(*) FROM documents"), pytest.raises(TimeoutError, match=NAMED):
@@ -162,7 +154,6 @@ def test_enrichment_gives_up_behind_an_idle_transaction(engine: PGEngine, databa
     assert index.with_enrichment().table.has_notes
 
 
-@pytest.mark.direct
 def test_an_index_built_concurrently_gives_up_behind_an_idle_transaction(engine: PGEngine, database_url: str):
     store = langchain_store(engine)
     PostgresIndex.attach(store, hnsw=False)
@@ -175,41 +166,14 @@ def test_an_index_built_concurrently_gives_up_behind_an_idle_transaction(engine:
 
 
 @pytest.mark.pooled
-@pytest.mark.parametrize("call", ["create", "add", "refresh", "check"])
+@pytest.mark.parametrize("call", ["add", "refresh", "check"])
 def test_upkeep_gives_up_behind_a_lock(database_url: str, call: str):
     index = PostgresIndex.create(database_url, dimensions=16, timeout_seconds=HURRIED)
-    if call == "create":  # finds its words missing, and waits for its turn
-        execute(database_url, "DROP TABLE chunks_lexemes")
     calls: dict[str, Callable[[], Any]] = {
-        "create": lambda: PostgresIndex.create(database_url, dimensions=16, timeout_seconds=HURRIED),
         "add": lambda: index.add(chunks(), embed=embed, progress=False),
         "refresh": index.refresh,
         "check": index.check,
     }
-    turn = """SELECT pg_advisory_xact_lock(hashtext('"public"."chunks"'))"""
-    lock = turn if call == "create" else "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"
-    with idle(database_url, lock), pytest.raises(TimeoutError, match=NAMED):
+    with idle(database_url, "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"), pytest.raises(TimeoutError, match=NAMED):
         calls[call]()
     calls[call]()
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[Server]:
-    with server_of_ones_own() as server:
-        yield server
-
-
-@pytest.mark.parametrize("call", ["add", "refresh", "check"])
-def test_upkeep_of_a_frozen_server_gives_up(own: Server, call: str):
-    index = PostgresIndex.create(own.url, dimensions=16, timeout_seconds=HURRIED)
-    calls: dict[str, Callable[[], Any]] = {
-        "add": lambda: index.add(chunks(), embed=embed, progress=False),
-        "refresh": index.refresh,
-        "check": index.check,
-    }
-    with ThreadPoolExecutor(1) as thread, own.locked("chunks"):
-        waiting = thread.submit(calls[call])
-        while not own.waiting():
-            time.sleep(0.01)
-        with own.frozen(), pytest.raises(TimeoutError, match="no answer from Postgres within 1 s"):
-            waiting.result(PATIENCE)

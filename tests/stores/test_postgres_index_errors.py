@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,6 @@ import psycopg
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_postgres import Column, PGEngine, PGVectorStore
-from sqlalchemy import make_url
 
 from ctxassembly import (
     Chunk,
@@ -30,67 +28,7 @@ from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.connection import get_engine
 from postgres_samples import chunks, embed, embed_query, execute
 
-pytestmark = pytest.mark.direct
 KEYWORD, VECTOR = RetrievalConfig(strategy="keyword"), RetrievalConfig(strategy="vector")
-
-
-def encoded(server_url: str, encoding: str) -> Iterator[str]:
-    name = f"test_{uuid.uuid4().hex}"
-    locale = "LOCALE_PROVIDER libc LOCALE 'C'"
-    execute(server_url, f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 {locale}")
-    url = make_url(server_url).set(database=name).render_as_string(hide_password=False)
-    execute(url, "CREATE EXTENSION vector", "CREATE EXTENSION pg_trgm")
-    yield url
-    execute(server_url, f"DROP DATABASE {name} WITH (FORCE)")
-
-
-@pytest.fixture
-def latin1(server_url: str) -> Iterator[str]:
-    yield from encoded(server_url, "LATIN1")
-
-
-@pytest.fixture
-def ascii_only(server_url: str) -> Iterator[str]:
-    yield from encoded(server_url, "SQL_ASCII")
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        chunks(["fine", "日本 water"]),
-        chunks(["water"], document_id="日本"),
-        chunks(["water"], title="日本"),
-    ],
-)
-def test_text_that_a_latin1_database_has_no_room_for(latin1: str, given: list[Chunk]):
-    index = PostgresIndex.create(latin1, dimensions=16)
-    assert index.add(chunks(["Café crème"]), embed=embed, progress=False).added == 1
-    with pytest.raises(StoreError, match='has no equivalent in encoding "LATIN1"'):
-        index.add(given, embed=embed, progress=False)
-    with pytest.raises(StoreError, match='has no equivalent in encoding "LATIN1"'):
-        retrieve("日本 crème", KEYWORD, index=index)
-    with pytest.raises(StoreError, match='has no equivalent in encoding "LATIN1"'):
-        index.fetch([ChunkRef("日本", 0)])
-    assert retrieve("crème", KEYWORD, index=index).hits[0].chunk.text == "Café crème"
-
-
-def test_a_database_without_encoding_holds_utf8_and_other_bytes_are_an_error(ascii_only: str):
-    index = PostgresIndex.create(ascii_only, dimensions=16)
-    assert index.add(chunks(["日本 water", "Café"]), embed=embed, progress=False).added == 2
-    assert retrieve("water", KEYWORD, index=index).hits[0].chunk.text == "日本 water"
-    execute(ascii_only, r"UPDATE chunks SET content = E'\xe9t\xe9 water' WHERE id = 'lab#0'")
-    with pytest.raises(StoreError, match='invalid byte sequence for encoding "UTF8"'):
-        index.fetch([ChunkRef("lab", 0)])
-    with pytest.raises(StoreError, match='invalid byte sequence for encoding "UTF8"'):
-        retrieve("water", KEYWORD, index=index)
-
-
-@pytest.mark.parametrize("database", ["latin1", "ascii_only"])
-def test_titles_are_asked_for_in_a_database_in_utf8_alone(database: str, request: pytest.FixtureRequest):
-    index = PostgresIndex.create(request.getfixturevalue(database), dimensions=16)
-    index.add(chunks(["½ Mercury Orbit", "Café"], title="Mercury Orbit"), progress=False)
-    assert not index.finds_titles
-    assert [one.id for one in index.fetch([ChunkRef("lab", 1), ChunkRef("x", named_in="Mercury Orbit")])] == ["lab#1"]
 
 
 @pytest.mark.parametrize("number", ["a", "0.5", None, 1e300, -1e39, float("inf"), float("nan"), 10**400])

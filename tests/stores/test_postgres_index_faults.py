@@ -59,15 +59,6 @@ def test_the_pool_survives_a_restart_of_the_server(server: Server, index: Postgr
     assert asked_by_eight(index) == [["lab#3"]] * 16
 
 
-def test_a_restart_between_two_queries_is_not_noticed(server: Server, index: PostgresIndex):
-    assert asked_by_eight(index) == [["lab#3"]] * 16
-    server.stop()
-    server.start()
-    assert asked(index) == ["lab#3"]  # asked once more, on a new connection
-    assert asyncio.run(aretrieve("wheelchair", CONFIG, index=index, embed=embed_query)).hits[0].chunk.id == "lab#3"
-    assert [chunk.id for chunk in index.fetch([ChunkRef("lab", 1)])] == ["lab#1"]
-
-
 def elsewhere(query: str, limit: int, condition: Any) -> list[Hit]:
     """A keyword channel that needs no server."""
     return [Hit(Chunk("other", "other", query), 1.0)]

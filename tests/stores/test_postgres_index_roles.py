@@ -31,14 +31,16 @@ ODD = Chunk("odd#0", "odd", r"A path as C:\lab\ferritin, and 100% of o'brien\x."
 pytestmark = pytest.mark.pooled
 
 
-@pytest.fixture(params=SETTINGS)
+@pytest.fixture(params=["identifiers quoted", "all others"])
 def role_url(request: pytest.FixtureRequest, database_url: str) -> Iterator[str]:
-    """The URL of a role that has the setting."""
+    """The URL of a role that has one of the settings, or all others."""
+    quoted = request.param == "identifiers quoted"
+    settings = [(name, value) for name, value in SETTINGS.items() if (name == "quote_all_identifiers") is quoted]
     execute(
         database_url,
         f"DROP ROLE IF EXISTS {READER}",
         f"CREATE ROLE {READER} LOGIN",
-        f"ALTER ROLE {READER} SET {request.param} = '{SETTINGS[request.param]}'",
+        *(f"ALTER ROLE {READER} SET {name} = '{value}'" for name, value in settings),
         f"GRANT CREATE ON SCHEMA public TO {READER}",
     )
     yield database_url.replace("postgres@", f"{READER}@")
@@ -76,6 +78,7 @@ def test_policies_hide_rows_and_raise_no_error_whatever_the_role_has_set(role_ur
         "ALTER TABLE chunks ENABLE ROW LEVEL SECURITY",
         f"CREATE POLICY own_rows ON chunks FOR SELECT TO {READER} USING (metadata ->> 'tenant' = 'a')",
     )
+    PostgresIndex.create(database_url, dimensions=16)  # grants the words, too
     of_reader = PostgresIndex.create(role_url, dimensions=16)
     assert searched(of_reader, "ferritin") == searched(of_reader, "ferritin iron")
     assert "odd#0" not in searched(of_reader, "ferritin path")
@@ -93,7 +96,7 @@ def test_neighbors_of_a_llamaindex_table_are_found_whatever_the_role_has_set(rol
 def test_neighbors_of_a_langchain_table_are_found_whatever_the_role_has_set(
     role_url: str, request: pytest.FixtureRequest
 ):
-    if "quote_all_identifiers" in request.node.name:
+    if "identifiers" in request.node.name:
         pytest.skip("langchain-postgres itself takes no table of such a role")
     engine = PGEngine.from_connection_string(role_url, connect_args={"prepare_threshold": None})
     store = langchain_store(engine)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
+from langchain_postgres import PGEngine, PGVectorStore
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.vector_stores.postgres import PGVectorStore as LlamaIndexPGVectorStore
-from sqlalchemy import NullPool, create_engine, make_url
+from sqlalchemy import NullPool, make_url
 
-from attached_samples import Hashed, langchain_store, names, searched
-from ctxassembly import ChunkRef, ConfigError, InputError, MetadataKeys, PostgresIndex, RetrievalConfig, retrieve
+from attached_samples import Hashed, names, searched
+from ctxassembly import ChunkRef, MetadataKeys, PostgresIndex, retrieve
 from ctxassembly.data.requests import SearchChunks
-from postgres_samples import TEXTS, embed, embed_query, execute, vectors
+from postgres_samples import TEXTS, embed, embed_query, execute
 
 SCHEMA, TABLE = "Other Schema", "Mixed Case %s"
 KEY, BODY, VECTOR, METADATA, DOCUMENT, PLACE, TENANT = (
@@ -62,52 +62,6 @@ def test_any_names_will_do_for_a_langchain_table(oddly_named: PGVectorStore):
     assert searched(index, "b") == ["lab#1", "lab#3"]  # a column as title
     assert index.check().missing_indexes == ()
     index.refresh()
-
-
-def test_a_langchain_table_without_metadata_of_its_own_is_searched(engine: PGEngine, database_url: str):
-    engine.init_vectorstore_table(
-        "bare", 16, id_column=Column("id", "text"), metadata_columns=[Column("topic", "text")], store_metadata=False
-    )
-    store = PGVectorStore.create_sync(engine, Hashed(), "bare", id_column="id", metadata_columns=["topic"])
-    store.add_texts(list(TEXTS), [{"topic": f"t{at}"} for at in range(5)], ids=[f"lab#{at}" for at in range(5)])
-    index = PostgresIndex.attach(store, title="topic")
-    found = retrieve("wheelchair", RetrievalConfig(limit=1), index=index, embed=Hashed()).hits[0].chunk
-    assert (found.id, found.metadata["topic"]) == ("lab#3", "t3")
-    assert searched(index, "t4", {"topic": {"$ne": "t3"}}) == ["lab#4"]
-    assert index.fetch([ChunkRef("lab", 1)]) == []
-
-
-@pytest.mark.parametrize("kind", ["vector", "halfvec"])
-def test_three_thousand_dimensions_are_indexed_in_half_precision(engine: PGEngine, database_url: str, kind: str):
-    store = langchain_store(engine)
-    execute(
-        database_url,
-        "ALTER TABLE documents ALTER embedding DROP NOT NULL",
-        f"ALTER TABLE documents ALTER embedding TYPE {kind}(3072) USING NULL",
-    )
-    made = vectors(5, 3072)
-    execute(database_url, *(f"UPDATE documents SET embedding = '{made[at]}' WHERE id = 'lab#{at}'" for at in range(5)))
-    plan = str(PostgresIndex.attach(store, dry_run=True))
-    assert "halfvec_cosine_ops" in plan
-    index = PostgresIndex.attach(store)
-    assert PostgresIndex.attach(store, dry_run=True).steps == ()
-    found = index.search(SearchChunks(1, made[3], None, None))
-    assert names(found) == ["lab#3"]
-    assert found[0].similarity == pytest.approx(1, abs=1e-3)
-    state = index.check()
-    assert (state.missing_indexes, state.recall) == ((), 1.0)
-    with pytest.raises(ConfigError, match="embed must be of 3072 dimensions"):
-        index.search(SearchChunks(1, made[3][:-1], None, None))
-
-
-def test_the_old_pgvector_is_refused_by_name(database_url: str):
-    engine = create_engine(database_url)
-    old = PGVector(Hashed(), connection=engine)
-    with pytest.raises(
-        InputError, match=r"vectorstore must be a PGVectorStore.*got <.*PGVector object>.*PostgresIndex\.create"
-    ):
-        PostgresIndex.attach(old)
-    engine.dispose()
 
 
 @pytest.mark.parametrize("hybrid", [False, True])

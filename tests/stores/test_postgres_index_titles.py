@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import psycopg
 import pytest
-from databases import new_database
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from langchain_postgres import PGEngine, PGVectorStore
+from langchain_postgres import PGEngine
 
-from attached_samples import Hashed, langchain_store, llamaindex_store
-from ctxassembly import Chunk, ChunkRef, MemoryIndex, MetadataKeys, PostgresIndex
+from attached_samples import langchain_store, llamaindex_store
+from ctxassembly import Chunk, ChunkRef, MemoryIndex, PostgresIndex
 from ctxassembly.stores.postgres import ingest
 from ctxassembly.stores.postgres.connection import get_engine
-from langchain_ctxassembly import PGVectorNeighbors, number_stored_chunks
+from langchain_ctxassembly import number_stored_chunks
 from llamaindex_ctxassembly import number_stored_chunks as number_stored_nodes
-from postgres_samples import execute
 
 CHUNKS = [
     Chunk("m#1", "m", "Later.", 1, metadata={"title": "Mercury Orbit"}),
@@ -67,12 +61,6 @@ def filled(database_url: str) -> PostgresIndex:
     return made
 
 
-def test_the_first_chunk_comes_of_each_document_that_the_text_mentions(filled: PostgresIndex) -> None:
-    for text, expected in TEXTS.items():
-        assert found(filled, text) == expected, text
-        assert found(MemoryIndex(CHUNKS), text) == expected, text
-
-
 def test_titles_come_with_neighbors_in_one_statement_by_the_place_of_their_mention(filled: PostgresIndex) -> None:
     refs = [
         ChunkRef("m", 1),
@@ -96,43 +84,19 @@ def test_a_filter_holds_for_titles(database_url: str) -> None:
     assert found(index, "Mercury Orbit") == {"north#0", "south#0"}
 
 
-def drop_titles(url: str, table: str = "chunks") -> None:
-    with psycopg.connect(url.replace("+psycopg", "", 1), autocommit=True, prepare_threshold=None) as connection:
-        names = connection.execute("SELECT indexname FROM pg_indexes WHERE indexname LIKE %s", (f"{table}%titles%",))
-        for (name,) in names.fetchall():
-            connection.execute(f'DROP INDEX "{name}"'.encode())
-
-
-def test_without_the_index_of_titles_all_else_is_found(filled: PostgresIndex, database_url: str) -> None:
-    drop_titles(database_url)
-    assert found(filled, "Mercury Orbit") == set()
-    assert [chunk.id for chunk in filled.fetch([ChunkRef("m", 1), ChunkRef("x", named_in="Mercury Orbit")])] == ["m#1"]
-
-
 def test_the_title_goes_with_the_first_chunk_in_whatever_order_chunks_come(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingest, "BATCH_SIZE", 1)
     index = PostgresIndex.create(database_url, dimensions=4)
     index.add(CHUNKS, progress=False)
-    assert {text: found(index, text) for text in TEXTS} == TEXTS
+    memory = MemoryIndex(CHUNKS)
+    assert {text: found(index, text) for text in TEXTS} == {text: found(memory, text) for text in TEXTS} == TEXTS
     title = {"title": "Mercury Orbit"}
     index.add([Chunk("m#1", "m", "Later.", 1, metadata=title)], replace=True, progress=False)
     assert found(index, "Mercury Orbit") == {"m#1"}
     index.add([Chunk("m#1", "m", "Later.", 1, metadata=title), Chunk("m#0", "m", "Hot.", 0)], progress=False)
     assert found(index, "Mercury Orbit") == set()
-
-
-def test_titles_are_found_under_the_keys_with_which_they_were_added(database_url: str) -> None:
-    index = PostgresIndex.create(database_url, dimensions=4, keys=MetadataKeys(title="name"))
-    chunk = Chunk("m#0", "m", "Hot.", 0, metadata={"name": "Mercury Orbit", "title": "Venus Express"})
-    index.add([chunk], progress=False)
-    assert found(index, "Mercury Orbit") == {"m#0"}
-    assert found(index, "Venus Express") == set()
-    other = PostgresIndex.create(database_url, dimensions=4)
-    other.add([chunk], progress=False)
-    assert found(other, "Venus Express") == {"m#0"}
-    assert found(other, "Mercury Orbit") == set()
 
 
 def explain(index: PostgresIndex, text: str) -> str:
@@ -167,47 +131,11 @@ def test_an_attached_table_has_titles_once_its_chunks_are_numbered(engine: PGEng
     store = langchain_store(engine, texts=("# Mercury Orbit\n\nHot.", "Cold."))
     index = PostgresIndex.attach(store)
     assert found(index, "Mercury orbit") == set()
-    plan = PostgresIndex.attach(store, dry_run=True)
-    assert plan.steps == ()
-    assert "number_stored_chunks(vectorstore)" in "".join(plan.notes)
     assert number_stored_chunks(store).chunks == 0  # all have an index
     assert found(index, "Mercury orbit") == {"lab#0"}
     assert str(PostgresIndex.attach(store, dry_run=True)) == "-- nothing is missing"
-    drop_titles(database_url, "documents")
-    assert found(index, "Mercury orbit") == set()
     number_stored_chunks(store)
     assert found(index, "Mercury orbit") == {"lab#0"}
-
-
-def stored_titles(url: str) -> list[str | None]:
-    with psycopg.connect(url.replace("+psycopg", "", 1), prepare_threshold=None) as connection:
-        rows = connection.execute("SELECT langchain_metadata ->> 'ctxassembly_title' FROM documents ORDER BY id")
-        return [title for (title,) in rows.fetchall()]
-
-
-def test_only_the_first_chunk_has_the_title_after_another_numbering(engine: PGEngine, database_url: str) -> None:
-    store = langchain_store(engine, texts=("# Mercury Orbit\n\nHot.", "Cold."))
-    number_stored_chunks(store)
-    assert stored_titles(database_url) == ["mercury orbit| mercury orbit ", None]
-    execute(database_url, "UPDATE documents SET chunk_index = 1 - chunk_index")
-    number_stored_chunks(store)
-    assert stored_titles(database_url) == [None, None]
-
-
-def test_a_table_without_metadata_in_json_has_no_titles(engine: PGEngine, database_url: str) -> None:
-    store = langchain_store(engine, texts=("# Mercury Orbit\n\nHot.", "Cold."))
-    execute(database_url, "ALTER TABLE documents DROP COLUMN langchain_metadata")
-    store = PGVectorStore.create_sync(
-        engine,
-        Hashed(),
-        "documents",
-        id_column="id",
-        metadata_columns=["document_id", "chunk_index"],
-        metadata_json_column=None,
-    )
-    number_stored_chunks(store)
-    assert found(PGVectorNeighbors(store), "Mercury orbit") == set()
-    assert found(PostgresIndex.attach(store), "Mercury orbit") == set()
 
 
 @pytest.mark.parametrize("jsonb", [False, True])
@@ -217,48 +145,3 @@ def test_a_table_of_llamaindex_is_found_by_titles(database_url: str, jsonb: bool
     (first,) = PostgresIndex.attach(store).fetch([ChunkRef("x", named_in="Mercury orbit")])
     assert first.id == "lab#0"
     assert "ctxassembly_title" not in first.metadata
-
-
-# One rule for Postgres and memory
-
-ODD = (
-    *(
-        "Zürich",
-        "ZÜRICH",
-        "Zu\u0308rich",
-        "Straße",
-        "ſtern",
-        "Ὀδυσσέα",
-        "İzmir",
-        "北京",
-        "三天内",
-        "ｋａｎａ",
-        "カナ",
-        "ไทย",
-    ),
-    *("हिन्दी", "عربي", "été", "ﬁnal", "a_b", "C++", "3.14", "№5", "½", "(note)", "（注）", "[1]", "—", "…", "·", "¿"),
-    *("\u200b", "\xa0", "'", "’", ";", "/", "\\", "%s", ":b", "{}", "🙂", "Ⅳ", "x̄", "the", "of", "Mercury", "orbit"),
-)
-PIECES = st.one_of(st.sampled_from(ODD), st.text(max_size=6))
-TITLES = st.lists(st.tuples(PIECES, st.sampled_from([" ", "", ", ", "-", "\n", "\u3000"])), min_size=1, max_size=6).map(
-    lambda parts: "".join(piece + between for piece, between in parts)
-)
-
-
-@pytest.fixture(scope="module")
-def odd_index(server_url: str) -> Iterator[PostgresIndex]:
-    with new_database(server_url) as url:
-        yield PostgresIndex.create(url, dimensions=4)
-
-
-@pytest.mark.direct
-@settings(max_examples=100)
-@given(title=TITLES, before=TITLES, after=TITLES, case=st.sampled_from([str, str.upper, str.lower]))
-def test_the_mentions_are_those_that_memory_finds(
-    odd_index: PostgresIndex, title: str, before: str, after: str, case: Any
-) -> None:
-    storable = title.replace("\0", "").encode("utf-8", "ignore").decode()
-    chunk = Chunk("t#0", "t", "Text.", 0, metadata={"title": storable})
-    odd_index.add([chunk], progress=False)
-    text = f"{before} {case(storable)} {after}"
-    assert found(odd_index, text) == found(MemoryIndex([chunk]), text)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -17,29 +14,20 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_postgres import Column, PGEngine, PGVectorStore
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.vector_stores.postgres import PGVectorStore as LlamaIndexPGVectorStore
 from sqlalchemy import NullPool, make_url
 
-from ctxassembly import ChunkRef, ConfigError, MemoryIndex, RetrievalConfig, assemble, retrieve
+from ctxassembly import ConfigError, RetrievalConfig, assemble, retrieve
 from ctxassembly.answering import AskModel
-from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.data.requests import FindTerms
 from ctxassembly.enrichment import (
     EnrichmentConfig,
     enrich,
     estimate_enrichment,
-    question_channel,
-    question_chunks,
 )
-from ctxassembly.stores.postgres import PostgresIndex, enrichment
-from ctxassembly.stores.postgres.maintenance import open_maintenance
-from ctxassembly.stores.postgres.table import describe_table
+from ctxassembly.stores.postgres import PostgresIndex
 from enrichment_samples import TEXTS, Scripted, chunks, given, notes_on
-from langchain_ctxassembly import ContextRetriever
-from llamaindex_ctxassembly import ContextRetriever as LlamaIndexContextRetriever
-from own_server import Server, server_of_ones_own
-from owners import PATIENCE, wait_until
 from postgres_samples import embed, embed_query, execute
 
 KEYWORD = RetrievalConfig(strategy="keyword")
@@ -52,23 +40,6 @@ class Hashed(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return embed(texts)
-
-
-class HashedNodes(BaseEmbedding):
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return embed_query(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return embed_query(query)
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return embed_query(text)
-
-
-@pytest.fixture(scope="module")
-def own_server() -> Iterator[Server]:
-    with server_of_ones_own() as server:
-        yield server
 
 
 @pytest.fixture
@@ -187,27 +158,6 @@ def test_a_chunk_is_found_by_the_vector_of_its_context(opened: Opened):
     assert similarity > before[1]
 
 
-def test_questions_are_vectors_of_their_own_in_a_table_of_their_own(opened: Opened, database_url: str):
-    """Published: questions embedded as vectors of their own are a channel in the fusion, in any kind of table."""
-    index = opened().with_enrichment()
-    enrich(index, Scripted(), progress=False)
-    questions = PostgresIndex.create(database_url, table="asked", dimensions=16)
-    questions.add(question_chunks(index), embed=embed, progress=False)
-    assert questions.add(question_chunks(index), embed=embed, progress=False).added == 0
-    channels = {"questions": question_channel(questions, index, embed_query)}
-    asked = "Wann wird visitfrage1 geprüft?"
-    found = retrieve(asked, index=index, embed=embed_query, channels=channels).chunks
-    assert (found[0].chunk.text, found[0].ranks["questions"]) == (TEXTS["visit"][0], 0)
-    assert not any(hidden in str(one.chunk.metadata) for one in found for hidden in HIDDEN)
-    narrow = {"source": "lab.pdf"}
-    found = retrieve(asked, index=index, embed=embed_query, channels=channels, filter=narrow).chunks
-    assert {one.chunk.text for one in found if "questions" in one.channels} == {*TEXTS["lab"]}
-    by_langchain = ContextRetriever(index, Hashed(), channels=channels, k=1).invoke(asked)
-    by_llamaindex = LlamaIndexContextRetriever(index, HashedNodes(), channels=channels, similarity_top_k=1)
-    assert TEXTS["visit"][0] in by_langchain[0].page_content
-    assert by_langchain[0].page_content == by_llamaindex.retrieve(asked)[0].text
-
-
 def test_a_summary_stands_once_and_what_chunks_are_found_by_nowhere(opened: Opened):
     index = opened().with_enrichment()
     enrich(index, Scripted(), embed=Hashed(), progress=False)
@@ -223,71 +173,7 @@ def test_a_summary_stands_once_and_what_chunks_are_found_by_nowhere(opened: Open
         assert hidden not in shown.replace("labkontext1", "").replace("labfrage1", "")
 
 
-@pytest.mark.parametrize("plain", [False, True])
-def test_langchains_retriever_finds_by_notes_and_shows_none(engine: PGEngine, plain: bool):
-    store = langchain_store(engine, plain=plain)
-    index = PostgresIndex.attach(store).with_enrichment()
-    retriever = ContextRetriever(index, Hashed(), k=1)
-    query = "Wann wird visitfrage2 geprüft?"
-    before = retriever.invoke(query)
-    enrich(index, Scripted(), embed=Hashed(), progress=False)
-    [found] = retriever.invoke(query)
-    assert [found.page_content] != [one.page_content for one in before]
-    assert TEXTS["visit"][1] in found.page_content
-    assert "[Page context: Überblick visit.]" in found.page_content
-    assert not any(hidden in found.page_content + repr(found.metadata["citation"]) for hidden in HIDDEN)
-    # The store itself goes on as before, and its own search shows nothing of it.
-    assert not any(hidden in repr(store.similarity_search(query)) for hidden in HIDDEN)
-
-
-def test_llamaindexs_retriever_finds_by_notes_and_shows_none(database_url: str):
-    index = PostgresIndex.attach(llamaindex_store(database_url)).with_enrichment()
-    retriever = LlamaIndexContextRetriever(index, HashedNodes(), similarity_top_k=1)
-    enrich(index, Scripted(), embed=embed, progress=False)
-    [found] = retriever.retrieve("Wann wird visitfrage2 geprüft?")
-    assert TEXTS["visit"][1] in found.text
-    assert "[Page context: Überblick visit.]" in found.text
-    assert not any(hidden in found.text for hidden in HIDDEN)
-
-
-def test_an_index_in_memory_finds_the_same(own: PostgresIndex):
-    memory = MemoryIndex(chunks(), embed([chunk.text for chunk in chunks()]))
-    for index in (own, memory):
-        enrich(index, Scripted(), embed=embed, progress=False)
-    for query in ("labfrage1", "visitkontext2 garage", "geprüft", "Zusammenhang water"):
-        one, other = (
-            {
-                found.chunk.id: found
-                for found in index.search(
-                    SearchChunks(9, embed_query(query), index.find_terms(FindTerms(query, 32, 4)), None)
-                )
-            }
-            for index in (own, memory)
-        )
-        assert one.keys() == other.keys()
-        for id_, found in one.items():
-            assert found.keyword_score == pytest.approx(other[id_].keyword_score, rel=1e-4)
-            assert found.similarity == pytest.approx(other[id_].similarity, abs=1e-5)
-            assert found.chunk.metadata == other[id_].chunk.metadata
-    assert sorted(chunk.metadata["page_summary"] for chunk in own.fetch([ChunkRef("lab")])) == ["Überblick lab."] * 2
-    assert memory.fetch([ChunkRef("lab", 1)])[0].metadata["page_summary"] == "Überblick lab."
-
-
 # What must not act
-
-
-def test_columns_for_notes_change_nothing_by_themselves(opened: Opened):
-    def results(index: PostgresIndex) -> list[Any]:
-        words = index.find_terms(FindTerms("garage water morning guests", 32, 4))
-        found = index.search(SearchChunks(9, embed_query("garage"), words, None))
-        return sorted((one.chunk.text, one.similarity, one.keyword_score, one.chunk.metadata) for one in found)
-
-    before = opened()
-    kept = results(before)
-    assert results(before.with_enrichment()) == kept == results(opened())
-    estimate_enrichment(before.with_enrichment())
-    enrich(before.with_enrichment(), Scripted(lambda _: "no"), progress=False)
-    assert results(opened()) == kept
 
 
 def test_a_framework_goes_on_writing_to_its_table(engine: PGEngine, database_url: str):
@@ -315,42 +201,6 @@ def test_a_table_without_columns_says_how_to_get_them(engine: PGEngine):
     assert PostgresIndex.attach(store, dry_run=True).steps == ()
 
 
-def column_of_words(url: str) -> tuple[Any, ...]:
-    query = "attstorage, attstattarget FROM pg_attribute WHERE attname = 'ctxassembly_tsv' AND attrelid = 'documents'"
-    with psycopg.connect(url.replace("+psycopg", "", 1)) as connection:
-        row = connection.execute(f"SELECT {query}::regclass".encode()).fetchone()
-        indexes = connection.execute("SELECT indexdef FROM pg_indexes WHERE tablename = 'documents' ORDER BY 1")
-        return row, indexes.fetchall()
-
-
-@pytest.mark.parametrize("version", [180_000, 160_000, 150_000])
-def test_the_column_of_words_stays_as_it_was_made(engine: PGEngine, database_url: str, version: int):
-    """Before PostgreSQL 17 it can only be made anew."""
-    index = PostgresIndex.attach(langchain_store(engine))
-    before = column_of_words(database_url)
-    with open_maintenance(index.server, 10.0) as work:
-        found = replace(describe_table(work.connection, "public", "documents"), server_version=version)
-    for step in enrichment.missing_steps(replace(index.table, has_notes=True), found, index.fields):
-        execute(database_url, step.sql)
-    assert column_of_words(database_url) == before
-    whole = index.with_enrichment()
-    enrich(whole, Scripted(), progress=False)
-    assert texts(whole, "visitfrage2")[:1] == [TEXTS["visit"][1]]
-    assert whole.check().missing_indexes == index.check().missing_indexes
-
-
-def test_a_table_of_our_own_has_them_from_the_beginning(own: PostgresIndex, database_url: str):
-    assert own.with_enrichment().table == own.table == PostgresIndex.create(database_url, dimensions=16).table
-
-
-def test_labels_are_in_the_metadata_of_hits_and_neighbors(opened: Opened):
-    index = opened().with_enrichment()
-    enrich(index, Scripted(lambda request: {**notes_on(request), "category": "clinical_info"}), progress=False)
-    hits = retrieve("ferritin", KEYWORD, index=index).hits
-    chunks = [hits[0].chunk, *index.fetch([ChunkRef(hits[0].chunk.document_id)])]
-    assert [chunk.metadata["category"] for chunk in chunks] == ["clinical_info"] * 3
-
-
 def test_who_may_not_change_the_table_is_told_so(engine: PGEngine, database_url: str):
     index = PostgresIndex.attach(langchain_store(engine))
     execute(
@@ -370,13 +220,6 @@ def test_who_may_not_change_the_table_is_told_so(engine: PGEngine, database_url:
 # Resuming and renewing
 
 
-def test_a_second_run_asks_for_nothing(opened: Opened):
-    model = Scripted()
-    enrich(opened().with_enrichment(), model, embed=embed, progress=False)
-    again = enrich(opened(), model, embed=embed, progress=False)
-    assert (again.documents, again.remaining, len(model.requests)) == (0, 0, 3)
-
-
 def _killed(url: str) -> None:
     """Dies amid its second document, as by SIGKILL: no handler runs."""
 
@@ -389,6 +232,7 @@ def _killed(url: str) -> None:
     enrich(index, Scripted(answer), EnrichmentConfig(concurrency=1), embed=embed, progress=False)
 
 
+@pytest.mark.pooled
 def test_a_run_that_was_killed_goes_on_where_it_was(own: PostgresIndex, database_url: str):
     process = multiprocessing.get_context("spawn").Process(target=_killed, args=(database_url,))
     process.start()
@@ -400,33 +244,6 @@ def test_a_run_that_was_killed_goes_on_where_it_was(own: PostgresIndex, database
     assert enrich(own, model, embed=embed, progress=False).documents == 2
     assert model.titles == ["lab", "visit"]
     assert texts(own, "labfrage1")[:1] == [TEXTS["lab"][0]]
-
-
-def test_a_document_is_renewed_when_its_text_has_changed(own: PostgresIndex):
-    model = Scripted()
-    enrich(own, model, embed=embed, progress=False)
-    changed = [*chunks({"lab": (TEXTS["lab"][0], "The result comes by mail.")}), *chunks()[2:]]
-    own.add(changed, embed=embed, progress=False)
-    assert texts(own, "labkontext2") != ["The result comes by mail."]  # the chunk that was replaced has no notes
-    assert enrich(own, model, embed=embed, progress=False).documents == 1
-    assert model.titles == ["diet", "lab", "lab", "visit"]
-    assert texts(own, "labkontext2")[:1] == ["The result comes by mail."]
-
-
-def test_a_document_of_a_framework_is_renewed_when_its_text_has_changed(engine: PGEngine):
-    store = langchain_store(engine)
-    index = PostgresIndex.attach(store).with_enrichment()
-    model = Scripted()
-    enrich(index, model, progress=False)
-    store.add_documents([document(replace(chunks()[0], text="Ferritin is measured at noon."))])
-    assert (enrich(index, model, progress=False).documents, model.titles.count("lab")) == (1, 2)
-
-
-def test_adding_the_same_chunks_again_keeps_their_notes(own: PostgresIndex):
-    enrich(own, Scripted(), embed=embed, progress=False)
-    assert own.add(chunks(), embed=embed, progress=False).unchanged == 5
-    model = Scripted()
-    assert enrich(own, model, embed=embed, progress=False).documents == 0
 
 
 def test_a_document_that_changes_while_the_model_writes_is_left_alone(own: PostgresIndex, database_url: str):
@@ -442,75 +259,6 @@ def test_a_document_that_changes_while_the_model_writes_is_left_alone(own: Postg
     assert enrich(own, Scripted(), embed=embed, progress=False).documents == 1
 
 
-def test_a_document_deleted_while_the_model_writes_is_left_alone(own: PostgresIndex, database_url: str):
-    def answer(request: AskModel) -> Any:
-        execute(database_url, "DELETE FROM chunks WHERE id = 'lab#1'")
-        return notes_on(request)
-
-    config = EnrichmentConfig(concurrency=1)
-    result = enrich(own.with_filter({"document_id": "lab"}), Scripted(answer), config, progress=False)
-    assert result.failed == {"lab": "its chunks were changed meanwhile"}
-
-
-@contextmanager
-def locked(url: str, statement: str) -> Iterator[None]:
-    """Another client's transaction, in which nothing is done after `statement`."""
-    with psycopg.connect(url.replace("+psycopg", "", 1), application_name="nightly report") as connection:
-        connection.execute(statement.encode())
-        yield
-
-
-def waiting_since(url: str) -> set[Any]:
-    """When the statements that wait for a lock began."""
-    sql = "SELECT query_start FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    with psycopg.connect(url.replace("+psycopg", "", 1), autocommit=True) as connection:
-        return {began for (began,) in connection.execute(sql)}
-
-
-def test_notes_are_written_once_no_lock_is_in_the_way(
-    own: PostgresIndex, database_url: str, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr("ctxassembly.stores.postgres.maintenance.LOCK_SECONDS", 0.2)
-    monkeypatch.setattr("ctxassembly.stores.postgres.maintenance.PAUSE_SECONDS", 0.05)
-    tries: set[Any] = set()
-    with ThreadPoolExecutor(1) as thread:
-        with locked(database_url, "SELECT FROM chunks WHERE id = 'lab#0' FOR UPDATE"):
-            enriching = thread.submit(enrich, own, Scripted(), embed=embed, progress=False)
-            while len(tries) < 3 and not enriching.done():
-                tries |= waiting_since(database_url)
-        result = enriching.result(PATIENCE)
-    assert (result.documents, result.failed) == (3, {})
-
-
-@pytest.mark.parametrize("behind", ["lock", "frozen"])
-def test_a_look_at_all_documents_gives_up(own_server: Server, behind: str):
-    index = PostgresIndex.create(own_server.url, dimensions=16, timeout_seconds=1.0)
-    index.add(chunks(), embed=embed, progress=False)
-    lock = "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"
-    with ThreadPoolExecutor(1) as thread, locked(own_server.url, lock):
-        looking = thread.submit(index.enrichment.outlines)
-        if behind == "lock":
-            with pytest.raises(TimeoutError, match=r"is locked by process \d+ \(nightly report, idle in transaction"):
-                looking.result(30)
-        else:
-            wait_until(own_server.waiting)
-            with own_server.frozen(), pytest.raises(TimeoutError, match="no answer from Postgres within 1 s"):
-                looking.result(30)
-    assert len(index.enrichment.outlines()) == 3
-
-
-@pytest.mark.parametrize(
-    "vectors",
-    [lambda texts: [[1.0]] * len(texts), lambda texts: [[float("nan")] * 16] * len(texts)],
-    ids=["too short", "not finite"],
-)
-def test_vectors_that_the_table_does_not_take_leave_it_as_it_was(own: PostgresIndex, database_url: str, vectors: Any):
-    before = stored(database_url, "id, embedding::text, ctxassembly_notes_mark")
-    result = enrich(own, Scripted(), embed=vectors, progress=False)
-    assert (result.documents, len(result.failed)) == (0, 3)
-    assert stored(database_url, "id, embedding::text, ctxassembly_notes_mark") == before
-
-
 def test_only_the_documents_under_a_filter_are_asked_for(opened: Opened):
     model = Scripted()
     enrich(opened().with_enrichment().with_filter({"source": "lab.pdf"}), model, progress=False)
@@ -518,24 +266,6 @@ def test_only_the_documents_under_a_filter_are_asked_for(opened: Opened):
 
 
 # At the same time
-
-
-def test_many_documents_at_a_time_are_written_each_once(database_url: str):
-    index = PostgresIndex.create(database_url, dimensions=16)
-    index.add(chunks({f"d{at:02}": ("One.", "Two.") for at in range(40)}), embed=embed, progress=False)
-    meeting = threading.Barrier(8, timeout=30)
-
-    def answer(request: AskModel) -> Any:
-        meeting.wait()  # eight are under way, or none gets further
-        return notes_on(request)
-
-    result = enrich(index, Scripted(answer), EnrichmentConfig(concurrency=8), embed=embed, progress=False)
-    assert (result.documents, result.failed) == (40, {})
-    rows = stored(database_url, "id, ctxassembly_context, ctxassembly_questions, ctxassembly_page_summary")
-    assert rows[3] == (
-        "d01#1", "Zusammenhang: d01kontext2.", "Wann wird d01frage2 geprüft?", "Überblick d01."
-    )  # fmt: skip
-    assert len({row[1:] for row in rows}) == 80
 
 
 def test_notes_on_a_document_are_of_its_own_tenant_alone(own: PostgresIndex, engine: PGEngine):

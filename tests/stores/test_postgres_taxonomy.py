@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import ConfigError, RetrievalConfig, retrieve
-from ctxassembly.retrieval import ListRule, Question, Taxonomy
-from ctxassembly.stores.postgres import PostgresIndex, read_taxonomy
-from postgres_samples import execute, statements
+from ctxassembly import ConfigError
+from ctxassembly.retrieval import ListRule, Taxonomy
+from ctxassembly.stores.postgres import read_taxonomy
+from postgres_samples import execute
 
 TABLES = (
     "CREATE TABLE taxonomy_nodes (id text PRIMARY KEY, type text, name text, aliases text[], campus text)",
@@ -57,25 +57,6 @@ def test_two_tables_are_read_as_dicts_are(url: str):
     assert found.resolve(question) == expected.resolve(question)
 
 
-def test_a_retrieval_answers_from_them(url: str):
-    taxonomy = read_taxonomy(url, **SETTINGS)
-    graph = RetrievalConfig(strategy="graph")
-    everyone = retrieve("Welke artsen behandelen hartfalen?", graph, taxonomy=taxonomy)
-    assert [found.chunk.text for found in everyone.chunks] == [
-        "Dr. cardioloog D is verbonden aan Cardiologie op Zuid.",
-        "Dr. cardioloog E is verbonden aan Cardiologie op Noord.",
-    ]
-    some = retrieve(Question("alle cardiologen", intent="list"), graph, taxonomy=taxonomy, filter={"campus": "Zuid"})
-    assert [found.chunk.text.splitlines()[1:] for found in some.chunks] == [["- cardioloog D"]]
-
-
-def test_they_are_read_in_one_round_trip(url: str):
-    index = PostgresIndex.create(url, dimensions=4)
-    with statements(index) as seen:
-        read_taxonomy(url)
-    assert len(seen) == 1
-
-
 def test_numbers_as_ids_json_and_more_columns(database_url: str):
     execute(
         database_url,
@@ -94,20 +75,6 @@ def test_numbers_as_ids_json_and_more_columns(database_url: str):
     assert department.metadata == {"campus": ["Zuid", "Noord"], "source": "HR", "beds": 12, "closed": "2026-01-01"}
     assert (doctor.id, doctor.aliases, doctor.metadata) == ("20", (), {})
     assert taxonomy.related(doctor)[0][1] == department
-
-
-def test_a_table_of_other_names_is_read_through_a_view(url: str):
-    execute(
-        url,
-        "CREATE TABLE terms (code text, kind text, label text)",
-        "CREATE TABLE synonyms (code text, said text)",
-        "INSERT INTO terms VALUES ('ecg', 'test', 'ECG')",
-        "INSERT INTO synonyms VALUES ('ecg', 'hartfilmpje'), ('ecg', 'elektrocardiogram')",
-        """CREATE VIEW said AS SELECT code AS id, kind AS type, label AS name, array_agg(said) AS aliases
-            FROM terms JOIN synonyms USING (code) GROUP BY 1, 2, 3""",
-        "CREATE VIEW nothing AS SELECT * FROM taxonomy_relations WHERE false",
-    )
-    assert read_taxonomy(url, "said", "nothing").resolve("Doet een hartfilmpje pijn?").names == ("ECG",)
 
 
 @pytest.mark.parametrize(

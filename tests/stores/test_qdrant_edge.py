@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from index_cases import FILTER_CASES, ROWS, index_cases
+from index_cases import index_cases
 from qdrant_client import models
 
 from ctxassembly import Chunk, ChunkRef, MemoryIndex, retrieve
@@ -53,26 +53,6 @@ def test_attach_to_points_that_others_wrote(tmp_path: Path):
     assert index.check().without_words == 1
     index = QdrantIndex.attach(store, progress=False)
     assert index.find_terms(FindTerms("ferritin", 9, 0)).terms[0].chunk_count == 1
-
-
-def test_filters_of_filters_pass_the_same_chunks(tmp_path: Path):
-    rows = [Chunk(id_, "doc", f"Ferritin {id_}.", at, metadata=row) for at, (id_, row) in enumerate(ROWS.items())]
-    vectors = [[1.0, float(at), *[0.0] * 6] for at in range(len(rows))]
-    index = QdrantIndex.create(EdgeClient(tmp_path), dimensions=8)
-    index.add(rows, vectors, progress=False)
-    expected = MemoryIndex(rows, vectors)
-    conditions = [condition for condition, _ in FILTER_CASES if condition]
-    for step in (1, 7, 23):
-        for one, other in zip(conditions, conditions[step:] + conditions[:step], strict=True):
-            for condition in (
-                {"$not": {"$or": [one, other]}},
-                {"$not": {"$and": [one, {"$not": other}]}},
-                {"$or": [{"$not": one}, other]},
-                {"$and": [{"$or": [one, other]}, {"$not": {"$and": [one, other]}}]},
-            ):
-                request = SearchChunks(10, vectors[0], None, condition)
-                found, wanted = ({hit.chunk.id for hit in of.search(request)} for of in (index, expected))
-                assert found == wanted, condition
 
 
 ODD_ROWS: list[dict[str, Any]] = [

@@ -17,7 +17,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_qdrant import QdrantVectorStore
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.vector_stores.qdrant import QdrantVectorStore as LlamaIndexStore
-from qdrant_client import AsyncQdrantClient, QdrantClient, models
+from qdrant_client import QdrantClient, models
 
 from ctxassembly import (
     AssemblyConfig,
@@ -31,8 +31,8 @@ from ctxassembly import (
     assemble,
     retrieve,
 )
+from ctxassembly.data.requests import FindTerms
 from ctxassembly.enrichment import EnrichmentConfig, enrich
-from ctxassembly.retrieval import FindTerms
 from ctxassembly.stores.qdrant import QdrantIndex
 from langchain_ctxassembly import ContextRetriever
 
@@ -82,18 +82,6 @@ class Failing(Watched):
         return super().__getattr__(name)
 
 
-class Awaited(Watched):
-    """The same client, awaited: in its local form two clients don't share their collections."""
-
-    def __getattr__(self, name: str) -> Any:
-        call = super().__getattr__(name)
-
-        async def awaited(*values: Any, **named: Any) -> Any:
-            return call(*values, **named)
-
-        return awaited
-
-
 def make_index(chunks: Sequence[Chunk] = CHUNKS, vectors: Any = None) -> QdrantIndex:
     index = QdrantIndex.create(QdrantClient(":memory:"), dimensions=8)
     vectors = EMBEDDINGS.embed_documents([chunk.text for chunk in chunks]) if vectors is None else vectors
@@ -108,47 +96,13 @@ def test_all_cases_of_an_index(case: IndexCase):
 
 async def test_awaited_calls_find_the_same():
     index = make_index()
-    awaited = replace(index, aclient=Awaited(index.client))
-    for one in (index, awaited):
-        for filter_ in (None, {"tenant": "ours"}):
-            options = {"index": one, "embed": EMBEDDINGS.embed_query, "filter": filter_}
-            found, expected = await aretrieve("low feritin", **options), retrieve("low feritin", **options)
-            assert [hit.chunk for hit in found.hits] == [hit.chunk for hit in expected.hits] != []
-        refs = [ChunkRef("lab", 1)]
-        assert await one.afetch(refs) == one.fetch(refs) == [CHUNKS[1]]
-    assert awaited.aclient.calls.keys() == {"retrieve", "query_batch_points", "scroll"}
+    options = {"index": index, "embed": EMBEDDINGS.embed_query, "filter": {"tenant": "ours"}}
+    found, expected = await aretrieve("low feritin", **options), retrieve("low feritin", **options)
+    assert [hit.chunk for hit in found.hits] == [hit.chunk for hit in expected.hits] != []
+    refs = [ChunkRef("lab", 1)]
+    assert await index.afetch(refs) == index.fetch(refs) == [CHUNKS[1]]
     report = await index.aadd(CHUNKS[:2], replace=True, progress=False)
     assert str(report) == "0 added, 2 unchanged, 2 deleted"
-
-
-@pytest.mark.parametrize(
-    ("query", "condition", "trips"),
-    [
-        ("ferritin", None, 2),
-        ("ferritin and iron", {"tenant": "ours"}, 3),  # "and" is in no chunk: near words are looked up
-        ("ferritin", {"tenant": "ours"}, 2),
-        ("ferritin", {"$and": [{"tenant": {"$in": ["ours", "x"]}}, {"document_id": "lab"}]}, 2),
-        ("ferritin", {"$not": {"tenant": {"$ne": "ours"}}}, 2),
-    ],
-)
-def test_a_question_takes_two_or_three_round_trips(query: str, condition: Any, trips: int):
-    others = [Chunk(f"{at}", "others", "Ferritin, ferritin!", at, metadata={"tenant": "others"}) for at in range(60)]
-    index = make_index([*CHUNKS, *others])
-    watched = Watched(index.client)
-    found = retrieve(
-        query,
-        RetrievalConfig(limit=3),
-        index=replace(index, client=watched),
-        embed=EMBEDDINGS.embed_query,
-        filter=condition,
-    )
-    assert len(found.hits) == (2 if condition else 3)
-    assert watched.calls.total() == trips
-
-
-def test_a_function_is_a_filter_too():
-    found = retrieve("ferritin", WORDS, index=make_index(), filter=lambda chunk: chunk.index == 2)
-    assert [hit.chunk.id for hit in found.hits] == ["lab#2"]
 
 
 def test_ids_of_any_kind_come_back():
@@ -158,29 +112,6 @@ def test_ids_of_any_kind_come_back():
     index = make_index(chunks)
     assert {hit.chunk.id for hit in retrieve("ferritin", WORDS, index=index).hits} == {chunk.id for chunk in chunks}
     assert [index.fetch([ChunkRef(one.document_id, chunk_id=one.id)]) for one in chunks] == [[one] for one in chunks]
-
-
-def test_deleted_documents_leave_no_words():
-    index = make_index([*CHUNKS, Chunk("x", "other", "Ferritin, zinc.", 0)])
-    assert index.delete(["other", "unknown"]) == 1
-    found = retrieve("zinc", WORDS, index=index)
-    assert (found.hits, index.check().chunks, index.check().counted) == ((), 4, 4)
-    assert len(retrieve("ferritin", WORDS, index=index).hits) == 2
-
-
-def test_a_killed_run_is_finished_with_the_right_counts():
-    index = make_index(CHUNKS[:1])
-    failing = replace(index, client=Failing(index.client, upsert=3))  # the state, the chunks, and not their words
-    with pytest.raises(ConnectionError):
-        failing.add(CHUNKS, embed=EMBEDDINGS, progress=False)
-    assert index.check().is_interrupted
-    assert "call refresh()" in str(index.check())
-    index.add(CHUNKS, embed=EMBEDDINGS, progress=False)
-    health = index.check()
-    assert (health.is_interrupted, health.counted, health.without_words) == (False, 4, 0)
-    expected = MemoryIndex(CHUNKS)
-    one, other = (retrieve("ferritin is low", WORDS, index=index) for index in (index, expected))
-    assert [hit.score for hit in one.hits] == pytest.approx([hit.score for hit in other.hits])
 
 
 @pytest.mark.parametrize(
@@ -257,14 +188,10 @@ def test_attach_to_a_collection_of_langchain():
     assert texts(retrieve("zinc", WORDS, index=index)) == ["Zinc."]
     store.delete([hit.chunk.id for hit in retrieve("zinc", WORDS, index=index).hits])
     index.refresh()
-    assert index.find_terms(_asked("zinc")).terms[0].chunk_count == 0
+    assert index.find_terms(FindTerms("zinc", 8, 0)).terms[0].chunk_count == 0
     for change in (lambda: index.add(CHUNKS), lambda: index.delete(["lab"])):
         with pytest.raises(ConfigError, match="the vector store's own"):
             change()
-
-
-def _asked(text: str) -> FindTerms:
-    return FindTerms(text, 9, 0)
 
 
 def test_attach_continues_where_a_killed_run_ended():
@@ -275,7 +202,7 @@ def test_attach_continues_where_a_killed_run_ended():
         QdrantIndex.attach(store, progress=False)
     assert QdrantIndex.attach(store, dry_run=True)[-1] == "add words and places to 48 chunks"
     index = QdrantIndex.attach(store, progress=False)
-    assert index.find_terms(_asked("part")).terms[0].chunk_count == 300
+    assert index.find_terms(FindTerms("part", 8, 0)).terms[0].chunk_count == 300
 
 
 def test_attached_documents_are_found_by_titles_and_their_pages_by_offset():
@@ -305,58 +232,6 @@ def test_attached_documents_are_found_by_titles_and_their_pages_by_offset():
     assert [chunk.text for chunk in index.fetch([ChunkRef("lab", named_in="Iron deficiency")])] == ["Weak."]
 
 
-def test_counts_that_two_loaders_at_once_have_lost_are_right_after_a_refresh():
-    """Both read a count, and then both write theirs, since Qdrant adds nothing to a number by itself."""
-    index = make_index(CHUNKS[:1])
-    at_once = [Chunk("other#0", "other", "Ferritin, zinc.", 0)]
-
-    class Interrupted(Watched):
-        """A client whose chunks are written, and counted by it after another loader has counted its own."""
-
-        def __getattr__(self, name: str) -> Any:
-            found = super().__getattr__(name)
-
-            def read_before_the_other_writes(collection: str, *values: Any, **named: Any) -> Any:
-                answer = found(collection, *values, **named)
-                if collection.endswith("_lexemes") and any("word" in one.payload for one in answer) and at_once:
-                    index.add([at_once.pop()], embed=EMBEDDINGS, progress=False)
-                return answer
-
-            return read_before_the_other_writes if name == "retrieve" else found
-
-    interrupted = replace(index, client=Interrupted(index.client))
-    interrupted.add([Chunk("iron#0", "iron", "Ferritin, iron.", 0)], embed=EMBEDDINGS, progress=False)
-    assert index.find_terms(_asked("ferritin")).terms[0].chunk_count == 2
-    assert index.check().chunks == 3
-    index.refresh()
-    assert index.find_terms(_asked("ferritin")).terms[0].chunk_count == 3
-    assert len(retrieve("ferritin", WORDS, index=index).hits) == 3
-
-
-def test_words_with_the_hash_of_another_find_nothing(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ctxassembly.stores.qdrant.rows._MAX_HASHES", 1)
-    index, expected = make_index(), MemoryIndex(CHUNKS)
-    for query in ("ferritin", "iron", "morning ferritin", "eat"):
-        found, wanted = (retrieve(query, WORDS, index=one).hits for one in (index, expected))
-        assert [(hit.chunk.id, hit.score) for hit in found] == [(hit.chunk.id, hit.score) for hit in wanted] != []
-
-
-def test_titles_are_corrected_after_a_killed_run():
-    index = make_index()
-    document = [Chunk(f"iron#{at}", "iron", f"# Iron deficiency {at}", at) for at in range(2)]
-    naming = [ChunkRef("lab", named_in="On Iron deficiency 0, or Iron deficiency 1")]
-    failing = replace(index, client=Failing(index.client, batch_update_points=1))
-    with pytest.raises(ConnectionError):
-        failing.add(document, embed=EMBEDDINGS, progress=False)
-    assert index.fetch(naming) == []
-    index.add(document, embed=EMBEDDINGS, progress=False)
-    assert index.fetch(naming) == [document[0]]
-    changed = replace(document[0], text="# Anemia of old age")
-    index.add([changed, document[1]], embed=EMBEDDINGS, progress=False)
-    assert index.fetch(naming) == []
-    assert index.fetch([ChunkRef("lab", named_in="anemia of old age")]) == [changed]
-
-
 def test_notes_on_attached_chunks_are_found_and_shown_until_the_vector_store_overwrites_them():
     store = langchain_store()
     index = QdrantIndex.attach(store, progress=False)
@@ -371,11 +246,11 @@ def test_notes_on_attached_chunks_are_found_and_shown_until_the_vector_store_ove
     )
     found = retrieve("zinc 2", WORDS, index=index).hits[0].chunk
     assert (found.text, found.metadata["page_summary"]) == (TEXTS[2], "On iron.")
-    assert index.find_terms(_asked("zinc")).terms[0].chunk_count == 4
+    assert index.find_terms(FindTerms("zinc", 8, 0)).terms[0].chunk_count == 4
     assert index.check().is_interrupted is False
     store.add_documents([document(CHUNKS[2])], ids=[found.id])
     index = QdrantIndex.attach(store, progress=False)
-    assert index.find_terms(_asked("zinc")).terms[0].chunk_count == 3
+    assert index.find_terms(FindTerms("zinc", 8, 0)).terms[0].chunk_count == 3
     (outline,) = index.enrichment.outlines(("tenant",))
     assert "" in outline.fingerprints
 
@@ -426,27 +301,7 @@ def test_a_collection_is_of_one_kind():
 
 def test_the_key_of_a_server_is_in_no_pickle():
     options: dict[str, Any] = {"url": "https://one:6333", "api_key": "secret", "check_compatibility": False}
-    index = replace(make_index(), client=QdrantClient(**options), aclient=AsyncQdrantClient(**options))
+    index = replace(make_index(), client=QdrantClient(**options))
     with pytest.raises((AttributeError, TypeError), match="pickle"):
         pickle.dumps(index)
     assert copy.deepcopy(index) is index
-
-
-def test_langchain_reads_a_collection_that_create_made():
-    index = make_index()
-    store = QdrantVectorStore(index.client, "chunks", EMBEDDINGS)
-    (found,) = store.similarity_search(TEXTS[2], k=1)
-    assert (found.page_content, found.metadata["tenant"]) == (TEXTS[2], "theirs")
-
-
-def test_notes_on_a_document_are_of_its_own_tenant_alone():
-    index, asked = make_index(), list[str]()
-
-    def model(request: Any) -> str:
-        asked.append(" ".join(one["text"] for one in json.loads(request.messages[-1]["content"])["chunks"]))
-        return json.dumps({"summary": asked[-1]})
-
-    assert enrich(index, model, progress=False).estimate.split_by == ("tenant",)
-    assert sorted(asked) == [f"{TEXTS[1]} {TEXTS[3]}", f"{TEXTS[0]} {TEXTS[2]}"]
-    hits = retrieve("iron ferritin", WORDS, index=index, filter={"tenant": "theirs"}).hits
-    assert {hit.chunk.metadata["page_summary"] for hit in hits} == {f"{TEXTS[0]} {TEXTS[2]}"}

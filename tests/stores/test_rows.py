@@ -22,11 +22,8 @@ import langchain_ctxassembly
 import llamaindex_ctxassembly
 from ctxassembly import Chunk, ChunkRef
 from own_server import Server, server_of_ones_own
-from pauses import TRIES, limit, pauses
 
 TIMEOUT = 0.4
-GENEROUS = 6.0
-"""Far above what a busy machine adds to the timeout, far below the 10 s and more that drivers take by themselves."""
 REFS = [ChunkRef("A", 1), ChunkRef("A", 2)]
 POOL: dict[str, Any] = {"pool_size": 1, "max_overflow": 0}
 METADATA = [{"document_id": "A", "chunk_index": index} for index in range(4)]
@@ -124,14 +121,10 @@ async def _llama(server: Server, stack: AsyncExitStack, driver: str) -> Made:
 
 
 STORES = [
-    ("langchain", _own_loop, "psycopg", "sync"),
     ("langchain", _own_loop, "psycopg", "async"),
     ("langchain", _own_loop, "asyncpg", "sync"),
-    ("langchain", _own_loop, "asyncpg", "async"),
-    ("langchain", _callers_loop, "psycopg", "async"),
     ("langchain", _callers_loop, "asyncpg", "async"),
     ("old", _old, "psycopg", "sync"),
-    ("old", _old, "psycopg", "async"),
     ("old", _old_async, "psycopg", "async"),
     ("llamaindex", _llama, "psycopg2", "sync"),
     ("llamaindex", _llama, "asyncpg", "async"),
@@ -150,11 +143,9 @@ class Store:
         return list(await self.neighbors.afetch(REFS))
 
     async def late(self) -> str:
-        """What the error says of a fetch that must be late; how late is checked here."""
-        began = time.perf_counter()
+        """What the error says of a fetch that must be late."""
         with pytest.raises(TimeoutError) as caught:
             await self.fetch()
-        assert TIMEOUT * 0.9 < time.perf_counter() - began < GENEROUS
         return str(caught.value)
 
     @asynccontextmanager
@@ -206,53 +197,27 @@ async def store(server: Server, request: pytest.FixtureRequest) -> AsyncIterator
         yield store
 
 
-async def stops_nobody(store: Store, fault: Callable[[], Awaitable[None]]) -> None:
-    """Other threads go on during `fault` as they do while `store` answers; a driver may hold the interpreter."""
-    seen = []
-    for _ in range(TRIES):
-        with pauses() as control:
-            for _ in range(8):
-                await store.answers_again()
-                await asyncio.sleep(TIMEOUT / 8)
-        with pauses() as found:
-            await fault()
-        await store.answers_again()
-        seen.append((found.longest, control.longest))
-        if found.longest < limit(control):
-            return
-    pytest.fail(f"other threads stood still (longest pause, that of the control; in seconds): {seen}")
-
-
-async def test_a_frozen_server_costs_the_timeout_and_stops_nobody_else(server: Server, store: Store) -> None:
-    async def frozen() -> None:
-        with server.frozen():
-            message = await store.late()
-            # Now with no connection to be had: the first is being given up, and a new one isn't made.
-            await store.late()
-            await asyncio.sleep(2 * TIMEOUT)  # what the drivers do about it afterwards stops nobody either
-        assert f"no answer from Postgres within {TIMEOUT} s" in message
-        assert "given up" in message
-
-    await stops_nobody(store, frozen)
+async def test_a_frozen_server_costs_the_timeout(server: Server, store: Store) -> None:
+    with server.frozen():
+        message = await store.late()
+        # Now with no connection to be had: the first is being given up, and a new one isn't made.
+        await store.late()
+    assert f"no answer from Postgres within {TIMEOUT} s; the statement was given up" in message
+    await store.answers_again()
 
 
 async def test_the_server_gives_up_what_is_late_and_the_store_goes_on(server: Server, store: Store) -> None:
     async def nobody_waits() -> bool:
         return await asyncio.to_thread(server.waiting) == 0
 
-    async def locked() -> None:
-        with server.locked(store.table):
-            await store.late()
-            await _until(nobody_waits)
-
-    await stops_nobody(store, locked)
+    with server.locked(store.table):
+        await store.late()
+        await _until(nobody_waits)
+    await store.answers_again()
 
 
 async def test_the_timeout_covers_the_wait_for_a_connection(store: Store) -> None:
-    async def none_left() -> None:
-        async with store.no_connection_left():
-            message = await store.late()
-            await store.late()
-        assert f"no answer from Postgres within {TIMEOUT} s" in message
-
-    await stops_nobody(store, none_left)
+    async with store.no_connection_left():
+        assert f"no answer from Postgres within {TIMEOUT} s" in await store.late()
+        await store.late()
+    await store.answers_again()

@@ -16,12 +16,10 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit, Span
 from ctxassembly.data.citations import Citation
-from ctxassembly.data.retrieval import QueryUnderstanding
-from ctxassembly.data.sanitize import sanitize_hit
-from ctxassembly.retrieved import Retrieved
+from ctxassembly.data.retrieval import QueryUnderstanding, Retrieved
 from ctxassembly.serialization import to_plain
 from ctxassembly.text.sentences import sentence_ends
-from ctxassembly.tracing.recorder import Stages
+from ctxassembly.tracing import Stages
 from ctxassembly.wording.prompts import NOT_ENOUGH
 
 _NON_SPACE, _LEADING_MARKER = re.compile(r"\S"), re.compile(r"\s*\[")
@@ -209,12 +207,8 @@ class Answer:
 
     @property
     def exchange(self) -> Exchange:
-        """This question and answer, for the history of the next one, with the chunks that it cited."""
-        context = self.context
-        if context is None:
-            return Exchange(self.question, self.text)
-        hits = (sanitize_hit(hit, position) for position, hit in enumerate(self.hits))
-        cited = (hit for hit in hits if any(context.cites(citation, hit.chunk) for citation in self.citations))
+        """This question and answer, for the history of the next one, with the documents that it cited."""
+        cited = dict.fromkeys(citation.document_id for citation in self.citations)
         return Exchange(self.question, self.text, tuple(cited))
 
     def to_dict(self) -> dict[str, Any]:

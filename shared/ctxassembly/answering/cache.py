@@ -107,10 +107,7 @@ def cache_key(call: AnswerCall, understanding: QueryUnderstanding, config: Answe
     Raises:
         InputError: its filter can't be compared with another one, such as a function.
     """
-    conversation = [
-        [exchange.question, exchange.answer, [list(hit.chunk.identity) for hit in exchange.cited]]
-        for exchange in call.history
-    ]
+    conversation = [[exchange.question, exchange.answer, exchange.cited] for exchange in call.history]
     key_data = {
         "format": CACHE_FORMAT_VERSION,
         "shared": call.cache_facts,

@@ -20,7 +20,6 @@ from typing import Any
 
 from ctxassembly.answering.answer import Answer, AnswerPiece, AnswerRecorder, find_weakness, measure_quality, strength
 from ctxassembly.answering.cache import CachedAnswer, cache_key
-from ctxassembly.answering.history import history_flow
 from ctxassembly.answering.requests import (
     AnswerCall,
     AskModel,
@@ -32,13 +31,12 @@ from ctxassembly.answering.requests import (
     ModelReply,
     NextPiece,
 )
-from ctxassembly.answering.search import Evidence, evidence_flow
+from ctxassembly.answering.search import NO_EVIDENCE, Evidence, evidence_flow
 from ctxassembly.answering.understand import understand_flow
-from ctxassembly.answering.window import fit_context, fit_history, window_budget, with_background
+from ctxassembly.answering.window import fit_context, fit_history, history_flow, window_budget, with_background
 from ctxassembly.citations.reader import AnswerReader, Resolved
 from ctxassembly.config.answering import AnswerConfig, Forbidden
 from ctxassembly.context import Context
-from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.retrieval import QueryUnderstanding
 from ctxassembly.errors import AnswerError, InputError, StoreError
 from ctxassembly.safe_repr import describe_error, safe_repr
@@ -61,13 +59,9 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
     config.mode(call.mode)
     log = AnswerRecorder(clock)
     call = replace(call, conversation=call.conversation.seen_in([]))
-    understanding = yield from _understand(call, config, log)
-    text, reason = _answer_without_search(call, understanding, config)
-    if reason:
-        answer = Answer(call.question, text, call.mode, understanding, abstention_reason=reason)
-    else:
-        answer = yield from _think(call, understanding, config, log)
-    answer = _withhold_forbidden(answer, call, config, log)
+    run = _Run(call, config, log, (yield from _understand(call, config, log)))
+    answer = run.answer_without_search() or (yield from run.think())
+    answer = run.withhold_forbidden(answer)
     if answer.abstention_reason or config.is_held:
         marks = answer.resolved.marks if answer.resolved else ()
         yield AnswerPiece(answer.text, tuple(label for mark in marks for label in mark.labels))
@@ -75,52 +69,172 @@ def answer_flow(call: AnswerCall, config: AnswerConfig, clock: Callable[[], floa
     return replace(answer, steps=tuple(log.steps), notes=tuple(log.notes), conversation=conversation)
 
 
-def _think(
-    call: AnswerCall,
-    understanding: QueryUnderstanding,
-    config: AnswerConfig,
-    log: AnswerRecorder,
-) -> Flow:
-    """Return the answer, in the mode `think_harder` if the user is dissatisfied or the first answer is weak."""
-    harder = None if config.think_harder is None else replace(call, mode=config.think_harder)
-    if harder is None or harder.mode == call.mode:
-        return (yield from _answer(call, understanding, config, log))
-    if understanding.is_dissatisfied:
-        log.notes.append(f"think harder: the user is dissatisfied; answered in mode {harder.mode!r}")
-        return (yield from _answer(harder, understanding, config, log))
-    first = yield from _answer(call, understanding, config, log)
-    if (weakness := find_weakness(first)) is None:
-        return first
-    log.notes.append(f"think harder: {weakness}; answered once more in mode {harder.mode!r}")
-    try:
-        # A cached answer has the labels of a first context.
-        second = yield from _answer(replace(harder, cache_facts=None), understanding, config, log)
-    except (AnswerError, StoreError) as error:
-        log.notes.append(f"think harder: the first answer is kept ({describe_error(error)})")
-        return first
-    return max(second, first, key=strength)
+def _understand(
+    call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
+) -> Generator[AskModel | Compute, Any, QueryUnderstanding]:
+    window = window_budget(call, config) if call.history else None
+    history = (yield Compute(partial(fit_history, window, call, config))) if window else call.history
+    understanding, reply = yield from understand_flow(call.question, history, config, call.today, call.background)
+    log.notes += understanding.notes
+    if reply or understanding.notes:
+        parts = (understanding.intent, understanding.rewritten, *understanding.sub_questions)
+        log.record_step("understand", "; ".join(one for one in parts if one) or "as it is", reply)
+    return understanding
 
 
-def _answer(
-    call: AnswerCall,
-    understanding: QueryUnderstanding,
-    config: AnswerConfig,
-    log: AnswerRecorder,
-) -> Flow:
-    """Return the answer from the cache, or from what is found now, without its steps and notes."""
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A question that is understood, on its way to the answer."""
 
-    def finish(text: str, evidence: Evidence, **fields: Any) -> Answer:
+    call: AnswerCall
+    config: AnswerConfig
+    log: AnswerRecorder
+    understanding: QueryUnderstanding
+
+    def answer_without_search(self) -> Answer | None:
+        """Return the answer to a question that needs no search; None if it has to be searched for."""
+        for intent in self.config.intents:
+            if intent.label == self.understanding.intent and intent.answer is not None:
+                return self._finish(intent.answer, abstention_reason=f"intent: {intent.label} ends the chain")
+        if self.call.question.strip():
+            return None
+        return self._finish(self._no_content, abstention_reason="question: there are no words to search for")
+
+    def think(self) -> Flow:
+        """Return the answer, in the mode `think_harder` if the user is dissatisfied or the first answer is weak."""
+        mode, notes = self.config.think_harder, self.log.notes
+        if mode is None or mode == self.call.mode:
+            return (yield from self.answer())
+        harder = replace(self, call=replace(self.call, mode=mode))
+        if self.understanding.is_dissatisfied:
+            notes.append(f"think harder: the user is dissatisfied; answered in mode {mode!r}")
+            return (yield from harder.answer())
+        first = yield from self.answer()
+        if (weakness := find_weakness(first)) is None:
+            return first
+        notes.append(f"think harder: {weakness}; answered once more in mode {mode!r}")
+        try:
+            # A cached answer has the labels of a first context.
+            second = yield from replace(harder, call=replace(harder.call, cache_facts=None)).answer()
+        except (AnswerError, StoreError) as error:
+            notes.append(f"think harder: the first answer is kept ({describe_error(error)})")
+            return first
+        return max(second, first, key=strength)
+
+    def withhold_forbidden(self, answer: Answer) -> Answer:
+        """Return the answer, or a refusal in its place, if it says what the config forbids; a note has the words."""
+        config = self.config
+        found = _find_forbidden(answer.context, answer.text, config.forbidden) if answer.context else None
+        if found is None:
+            return answer
+        self.log.notes.append(f"forbidden: the answer says {safe_repr(found, 80)}")
+        if config.on_forbidden == "flag":
+            return answer
+        return replace(
+            answer,
+            text=config.refusal or language_of(self.call.language).refusal,
+            resolved=None,
+            quotes=(),
+            quality=None,
+            abstention_reason=self.log.notes[-1],
+        )
+
+    def answer(self) -> Flow:
+        """Return the answer from the cache, or from what is found now, without its steps and notes."""
+        call, config = self.call, self.config
+        key = self._cache_key()
+        if cached := (yield from self._recall(key)):
+            reader = _reader(cached.context, config)
+            generated = yield from stream_answer(ModelReply(cached.raw_text), reader, (), is_held=config.is_held)
+            return self._finish_generated(cached.context, Evidence(cached.hits), generated)
+
+        evidence = yield from evidence_flow(call, self.understanding, config.mode(call.mode), self.log)
+        unanswered_lines = [language_of(call.language).unanswered.format(part) for part in evidence.unanswered]
+        context = (yield from self._assemble(evidence, unanswered_lines)) if evidence.hits else None
+        if context is None or not context.text:
+            return self._finish(self._no_content, evidence, abstention_reason=evidence.missing_evidence_message)
+        generated = yield from self._ask_model(context, unanswered_lines)
+        if generated.reply.is_truncated:
+            reason = f"the model ended by {generated.reply.finish_reason!r}: {_MORE_ROOM}"
+            self.log.notes.append(f"answer: cut, {reason}")
+        elif key and not evidence.unanswered:
+            try:
+                yield CacheSet(key, CachedAnswer(generated.raw_text, context, evidence.hits).dump_answer())
+            except Exception as error:  # noqa: BLE001 - a cache saves work, and no more
+                self.log.notes.append(f"cache: {describe_error(error)}")
+        return self._finish_generated(context, evidence, generated)
+
+    def _assemble(self, evidence: Evidence, unanswered_lines: Sequence[str]) -> Generator[Any, Any, Context]:
+        call, config = self.call, self.config
+        rules = (*config.extra_rules, *unanswered_lines)
+        window = window_budget(call, config)
+        budget = (yield Compute(partial(fit_context, window, call, config, rules))) if window else None
+        query = evidence.query or self.understanding.rewritten or call.question
+        context: Context = yield Assemble(
+            evidence.hits, query, evidence.supplement, call.filter, budget, call.conversation
+        )
+        self.log.record_step("assemble", context.trace.summary)
+        return context
+
+    def _ask_model(self, context: Context, unanswered_lines: Sequence[str]) -> Generator[Any, Any, GeneratedAnswer]:
+        """Return the model's answer, followed by a line for each part of the question whose search failed."""
+        call, config = self.call, self.config
+        system, user = build_prompt(call, context, unanswered_lines, config)
+        history = yield from history_flow(call, context, (system, user), config, self.log)
+        request = AskModel(
+            "answer",
+            (system, *history, user),
+            config.answer_seconds,
+            max_tokens=config.mode(call.mode).answer_tokens,
+            mode=call.mode,
+            is_streamed=call.is_streamed,
+        )
+        return (yield from stream_answer(request, _reader(context, config), unanswered_lines, is_held=config.is_held))
+
+    def _cache_key(self) -> str | None:
+        """Return the key of the answer in the cache; None if the cache isn't used."""
+        if self.call.cache_facts is None:
+            return None
+        try:
+            return cache_key(self.call, self.understanding, self.config)
+        except InputError as reason:
+            self.log.notes.append(f"cache: {reason}")
+            return None
+
+    def _recall(self, key: str | None) -> Generator[CacheGet, str | None, CachedAnswer | None]:
+        """Return the cached answer, if there is one. A failing cache counts as empty."""
+        if key is None:
+            return None
+        try:
+            entry = yield CacheGet(key)
+            cached = None if entry is None else CachedAnswer.load_answer(entry)
+        except Exception as error:  # noqa: BLE001 - a cache saves work, and no more
+            self.log.notes.append(f"cache: {describe_error(error)}")
+            return None
+        labels = self.call.conversation.labels
+        if cached and labels and not labels.claim([int(citation.label) for citation in cached.context.citations]):
+            self.log.notes.append("cache: the labels of the kept answer are taken in this conversation")
+            return None
+        if cached:
+            self.log.record_step("recall", f"kept under {key[:12]}")
+        return cached
+
+    @property
+    def _no_content(self) -> str:
+        return self.config.no_content or language_of(self.call.language).no_content
+
+    def _finish(self, text: str, evidence: Evidence = NO_EVIDENCE, **fields: Any) -> Answer:
         fields |= {"hits": evidence.hits, "retrieved": evidence.retrieved, "unanswered": evidence.unanswered}
-        return Answer(call.question, text, call.mode, understanding, **fields)
+        return Answer(self.call.question, text, self.call.mode, self.understanding, **fields)
 
-    def finish_generated(context: Context, evidence: Evidence, generated: GeneratedAnswer) -> Answer:
+    def _finish_generated(self, context: Context, evidence: Evidence, generated: GeneratedAnswer) -> Answer:
         quotes = context.check_quotes(generated.raw_text)
-        resolved = _cite_unlabeled(generated.resolved, context, is_spoken=config.voice)
+        resolved = _cite_unlabeled(generated.resolved, context, is_spoken=self.config.voice)
         used, count = len(resolved.citations), len(context.citations)
         is_labeled = resolved is generated.resolved
         outcome = f"{used:,} of {count:,} labels used" if is_labeled else f"no labels, {count:,} read"
-        log.record_step("answer", outcome, generated.reply)
-        return finish(
+        self.log.record_step("answer", outcome, generated.reply)
+        return self._finish(
             generated.text,
             evidence,
             context=context,
@@ -129,52 +243,6 @@ def _answer(
             quality=measure_quality(generated.raw_text, resolved, quotes),
             finish_reason=generated.reply.finish_reason,
         )
-
-    key = _key_of(call, understanding, config, log)
-    if cached := (yield from _recall_answer(key, call.conversation.labels, log)):
-        reader = _reader(cached.context, config)
-        generated = yield from stream_answer(ModelReply(cached.raw_text), reader, (), is_held=config.is_held)
-        return finish_generated(cached.context, Evidence(cached.hits), generated)
-
-    evidence = yield from evidence_flow(call, understanding, config.mode(call.mode), log)
-    context: Context | None = None
-    if evidence.hits:
-        effective_query = understanding.rewritten or call.question
-        rules = (*config.extra_rules, *_unanswered_lines(call, evidence))
-        window = window_budget(call, config)
-        budget = (yield Compute(partial(fit_context, window, call, config, rules))) if window else None
-        query = evidence.query or effective_query
-        context = yield Assemble(evidence.hits, query, evidence.supplement, call.filter, budget, call.conversation)
-        log.record_step("assemble", context.trace.summary)
-    if context is None or not context.text:
-        return finish(_no_content(call, config), evidence, abstention_reason=evidence.missing_evidence_message)
-    generated = yield from _ask_model(context, evidence, call, config, log)
-    if generated.reply.is_truncated:
-        log.notes.append(f"answer: cut, the model ended by {generated.reply.finish_reason!r}: {_MORE_ROOM}")
-    elif key and not evidence.unanswered:
-        yield from _store_answer(key, CachedAnswer(generated.raw_text, context, evidence.hits), log)
-    return finish_generated(context, evidence, generated)
-
-
-def _no_content(call: AnswerCall, config: AnswerConfig) -> str:
-    return config.no_content or language_of(call.language).no_content
-
-
-def _withhold_forbidden(answer: Answer, call: AnswerCall, config: AnswerConfig, log: AnswerRecorder) -> Answer:
-    """Return the answer, or a refusal in its place, if it says what `config` forbids; a note has the words."""
-    if answer.context is None or (found := _find_forbidden(answer.context, answer.text, config.forbidden)) is None:
-        return answer
-    log.notes.append(f"forbidden: the answer says {safe_repr(found, 80)}")
-    if config.on_forbidden == "flag":
-        return answer
-    return replace(
-        answer,
-        text=config.refusal or language_of(call.language).refusal,
-        resolved=None,
-        quotes=(),
-        quality=None,
-        abstention_reason=log.notes[-1],
-    )
 
 
 def _find_forbidden(context: Context, answer: str, forbidden: Forbidden) -> str | None:
@@ -189,93 +257,6 @@ def _find_forbidden(context: Context, answer: str, forbidden: Forbidden) -> str 
         return next((text for text in texts if forbidden(text)), None)
     matches = (re.search(pattern, text, re.IGNORECASE) for pattern in forbidden for text in texts)
     return next((match[0] for match in matches if match), None)
-
-
-def _understand(
-    call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
-) -> Generator[AskModel | Compute, Any, QueryUnderstanding]:
-    window = window_budget(call, config) if call.history else None
-    history = (yield Compute(partial(fit_history, window, call, config))) if window else call.history
-    understanding, reply = yield from understand_flow(call.question, history, config, call.today, call.background)
-    log.notes += understanding.notes
-    if reply or understanding.notes:
-        parts = (understanding.intent, understanding.rewritten, *understanding.keywords, *understanding.sub_questions)
-        log.record_step("understand", "; ".join(one for one in parts if one) or "as it is", reply)
-    return understanding
-
-
-def _answer_without_search(
-    call: AnswerCall, understanding: QueryUnderstanding, config: AnswerConfig
-) -> tuple[str, str | None]:
-    """Return the answer to a question that needs no search, and the reason; no reason if it has to be searched for."""
-    for intent in config.intents:
-        if intent.label == understanding.intent and intent.answer is not None:
-            return intent.answer, f"intent: {intent.label} ends the chain"
-    return _no_content(call, config), None if call.question.strip() else "question: there are no words to search for"
-
-
-def _key_of(
-    call: AnswerCall, understanding: QueryUnderstanding, config: AnswerConfig, log: AnswerRecorder
-) -> str | None:
-    """Return the key of the answer in the cache; None if the cache isn't used."""
-    if call.cache_facts is None:
-        return None
-    try:
-        return cache_key(call, understanding, config)
-    except InputError as reason:
-        log.notes.append(f"cache: {reason}")
-        return None
-
-
-def _recall_answer(
-    key: str | None, labels: Labels | None, log: AnswerRecorder
-) -> Generator[CacheGet, str | None, CachedAnswer | None]:
-    """Return the cached answer, if there is one. A failing cache counts as empty."""
-    if key is None:
-        return None
-    try:
-        entry = yield CacheGet(key)
-        cached = None if entry is None else CachedAnswer.load_answer(entry)
-    except Exception as error:  # noqa: BLE001 - a cache saves work, and no more
-        log.notes.append(f"cache: {describe_error(error)}")
-        return None
-    if cached and labels and not labels.claim([int(citation.label) for citation in cached.context.citations]):
-        log.notes.append("cache: the labels of the kept answer are taken in this conversation")
-        return None
-    if cached:
-        log.record_step("recall", f"kept under {key[:12]}")
-    return cached
-
-
-def _store_answer(key: str, answer: CachedAnswer, log: AnswerRecorder) -> Generator[CacheSet, None, None]:
-    try:
-        yield CacheSet(key, answer.dump_answer())
-    except Exception as error:  # noqa: BLE001 - see above
-        log.notes.append(f"cache: {describe_error(error)}")
-
-
-def _unanswered_lines(call: AnswerCall, evidence: Evidence) -> list[str]:
-    """Return a line for each part of the question whose search failed: a rule, and an end of the answer."""
-    return [language_of(call.language).unanswered.format(part) for part in evidence.unanswered]
-
-
-def _ask_model(
-    context: Context, evidence: Evidence, call: AnswerCall, config: AnswerConfig, log: AnswerRecorder
-) -> Generator[Any, Any, GeneratedAnswer]:
-    """Return the model's answer, which names the parts of the question whose search failed."""
-    unanswered_lines = _unanswered_lines(call, evidence)
-    system, user = build_prompt(call, context, unanswered_lines, config)
-    history = yield from history_flow(call, context, (system, user), config, log)
-    messages = (system, *history, user)
-    request = AskModel(
-        "answer",
-        messages,
-        config.answer_seconds,
-        max_tokens=config.mode(call.mode).answer_tokens,
-        mode=call.mode,
-        is_streamed=call.is_streamed,
-    )
-    return (yield from stream_answer(request, _reader(context, config), unanswered_lines, is_held=config.is_held))
 
 
 def build_prompt(

@@ -11,7 +11,7 @@ from ctxassembly.assembly.supplement import Supplement
 from ctxassembly.config.answering import Mode
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
+from ctxassembly.data.chunks import Hit
 from ctxassembly.retrieval.search import Question
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.languages import guess_language
@@ -31,8 +31,8 @@ class Exchange:
 
     question: str
     answer: str
-    cited: tuple[Hit, ...] = ()
-    """The chunks that the answer cited: they are candidates for the next question."""
+    cited: tuple[str, ...] = ()
+    """The ids of the documents that the answer cited: a question that depends on the conversation prefers them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +100,10 @@ class Search:
     """One search for a question of the chain."""
 
     name: str
-    """"rewritten", "original", "keywords", or the sub-question."""
+    """"question", "original", or the sub-question."""
     question: Question
     mode: Mode
     weight: float
-    inferred_filter: Mapping[str, Any]
-    """Conditions in addition to the caller's filter: both apply."""
-    is_keyword_only: bool = False
-    """True for a search by keywords alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +111,6 @@ class SearchAll:
     """Answered with a `Retrieved` for each of `searches`, in their order, or the exception that it raised."""
 
     searches: tuple[Search, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FetchCited:
-    """Answered with the `StoredChunks` for `refs`; with None if no store can be asked."""
-
-    refs: tuple[ChunkRef, ...]
-    """The chunks that the last answer of the conversation cited, by their ids."""
-    filter: Any
-    """The caller's filter, which they have to pass."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredChunks:
-    """Chunks as a store has them now."""
-
-    chunks: tuple[Chunk, ...]
-    may_be_read: bool
-    """True if they have passed a filter that was given, or could have been found by the search of this call."""
 
 
 @dataclass(frozen=True, slots=True)

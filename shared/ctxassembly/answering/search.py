@@ -6,11 +6,10 @@ Which words of a question go to which search, and with what weight:
 |---|---|---|---|---|
 | the question, rewritten if it was | rewritten, with names | the same, names of both | of both | 1.3, in parts .5 |
 | the original, if it was rewritten | original | original | original | .5 |
-| each keyword query | - | its words | its words | 1 |
 | each sub-question | its words | its words | its words | 1 |
 
-The first row has the columns of `Question`. The weights are Onyx's for a rewritten question, keyword queries and the
-original. A question that has parts counts less than they do.
+The first row has the columns of `Question`. The weights are Onyx's for a rewritten question and the original. A
+question that has parts counts less than they do.
 
 Scores of different questions have no common scale, ranks have: a chunk gets weight / (k + rank), ranks from 0, from
 each list that has it. With the usual k of 60 a chunk that is number 15 for everything precedes the best one for a part.
@@ -34,16 +33,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ctxassembly.answering.answer import AnswerRecorder
-from ctxassembly.answering.requests import AnswerCall, Exchange, FetchCited, Search, SearchAll, StoredChunks
-from ctxassembly.assembly.expansion.access import MetadataAccess
+from ctxassembly.answering.requests import AnswerCall, Exchange, Search, SearchAll
 from ctxassembly.assembly.supplement import Supplement, supplement_from_retrieval
 from ctxassembly.config.answering import Mode
 from ctxassembly.config.retrieval import Boost
-from ctxassembly.data.chunks import ChunkRef, Hit, Identity, separate_shared_ids
-from ctxassembly.data.retrieval import QueryUnderstanding
+from ctxassembly.data.chunks import Hit, Identity, separate_shared_ids
+from ctxassembly.data.retrieval import QueryUnderstanding, Retrieved
 from ctxassembly.errors import ConfigError, StoreError
 from ctxassembly.retrieval.search import Question
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.safe_repr import describe_error
 
 EFFECTIVE_QUERY_WEIGHT, ORIGINAL_WEIGHT, PART_WEIGHT = 1.3, 0.5, 1.0
@@ -55,27 +52,21 @@ def plan_searches(
     question: str, understanding: QueryUnderstanding, history: Sequence[Exchange], mode: Mode, filter: Any
 ) -> list[Search]:
     """Return the searches for a question, its main search first."""
-
-    def search(name: str, asked: Question, weight: float, *, by_words: bool = False) -> Search:
-        return Search(name, asked, mode, weight, understanding.filter, by_words)
-
     ask = partial(Question, intent=understanding.intent, filter=filter)
     effective = ask(question, understanding.rewritten, boosts=_conversation_boosts(understanding, history))
     weight = ORIGINAL_WEIGHT if understanding.sub_questions else EFFECTIVE_QUERY_WEIGHT
-    searches = [search("question", effective, weight)]
+    searches = [Search("question", effective, mode, weight)]
     if understanding.rewritten:
-        searches.append(search("original", ask(question), ORIGINAL_WEIGHT))
-    keywords = (search(f"keywords: {one}", ask(one), PART_WEIGHT, by_words=True) for one in understanding.keywords)
-    return [*searches, *keywords, *(search(part, ask(part), PART_WEIGHT) for part in understanding.sub_questions)]
+        searches.append(Search("original", ask(question), mode, ORIGINAL_WEIGHT))
+    return [*searches, *(Search(part, ask(part), mode, PART_WEIGHT) for part in understanding.sub_questions)]
 
 
 def _conversation_boosts(understanding: QueryUnderstanding, history: Sequence[Exchange]) -> tuple[Boost, ...]:
     """Return a boost for the documents cited last, if the question depends on the conversation."""
     if not (understanding.rewritten and history):
         return ()
-    documents = sorted({hit.chunk.document_id for hit in history[-1].cited})
-    where: Mapping[str, Any] = {"document_id": documents}
-    return (Boost("conversation", CONVERSATION_BOOST, where),) if documents else ()
+    documents = sorted(history[-1].cited)
+    return (Boost("conversation", CONVERSATION_BOOST, {"document_id": documents}),) if documents else ()
 
 
 MIN_LIMIT = 20
@@ -116,28 +107,19 @@ class Evidence:
         return next((note for note in notes if note.startswith(EVIDENCE_NOTE)), "retrieval: nothing usable was found")
 
 
+NO_EVIDENCE = Evidence()
+
+
 def evidence_flow(
     call: AnswerCall, understanding: QueryUnderstanding, mode: Mode, log: AnswerRecorder
-) -> Generator[Any, Any, Evidence]:
-    """Return the evidence for a question. A filter that the model inferred is dropped if no chunk passes it.
+) -> Generator[SearchAll, Sequence[Retrieved | Exception], Evidence]:
+    """Return the evidence for a question.
 
     Raises:
         StoreError: no search answered.
     """
     searches = plan_searches(call.question, understanding, call.history, mode, call.filter)
-    evidence = yield from _search_all(searches, call, understanding, log)
-    if understanding.filter and not evidence.hits:
-        log.notes.append(f"filter: nothing passes the model's own, {dict(understanding.filter)!r}; searched without it")
-        without_filter = [replace(one, inferred_filter={}) for one in searches]
-        evidence = yield from _search_all(without_filter, call, understanding, log)
-    log.record_step("retrieve", f"{len(searches):,} searched, {len(evidence.hits):,} hits")
-    return evidence
-
-
-def _search_all(
-    searches: Sequence[Search], call: AnswerCall, understanding: QueryUnderstanding, log: AnswerRecorder
-) -> Generator[Any, Any, Evidence]:
-    replies: list[Retrieved | Exception] = yield SearchAll(tuple(searches))
+    replies = yield SearchAll(tuple(searches))
     rankings: list[Ranking] = []
     retrieved: dict[str, Retrieved] = {}
     unanswered: list[str] = []
@@ -154,40 +136,10 @@ def _search_all(
         if isinstance(first_error, ConfigError):  # a fault of the settings, which the caller can fix
             raise first_error
         raise StoreError(f"no search answered: {describe_error(first_error)}") from first_error
-    found = tuple(hit for ranking in rankings for hit in ranking.hits)
-    if previous := (yield from _previous_sources(call, understanding, found, log)):
-        rankings.append(Ranking("cited last", previous, ORIGINAL_WEIGHT))
-    limit = max(MIN_LIMIT, searches[0].mode.limit or 0, *(len(ranking.hits) for ranking in rankings))
-    return Evidence(reciprocal_rank_fusion(rankings, limit), retrieved, tuple(unanswered))
-
-
-def _previous_sources(
-    call: AnswerCall, understanding: QueryUnderstanding, found: tuple[Hit, ...], log: AnswerRecorder
-) -> Generator[FetchCited, StoredChunks | None, tuple[Hit, ...]]:
-    """Return the chunks cited last that this call may read, if the question depends on the conversation.
-
-    They are as the store has them now. Without a filter they must agree with a hit of their document, as neighbors do.
-    """
-    if not (found and understanding.rewritten and call.history and (cited := call.history[-1].cited)):
-        return ()
-    refs = tuple(ChunkRef(hit.chunk.lookup_id, chunk_id=hit.chunk.id) for hit in cited)
-    try:
-        stored = yield FetchCited(refs, call.filter)
-    except Exception as error:  # noqa: BLE001 - whatever a store raises, the question has hits of its own
-        log.notes.append(f"cited last: left out ({describe_error(error)})")
-        return ()
-    if stored is None:
-        log.notes.append("cited last: left out, since there is no store to ask for them by id")
-        return ()
-    scope = None if stored.may_be_read or call.assembly.neighbors == "unfiltered" else MetadataAccess(call.assembly)
-    if scope is not None:
-        scope.add_hits(hit.chunk for hit in found)
-    chunks = {(chunk.lookup_id, chunk.id): chunk for chunk in stored.chunks if scope is None or scope.allows(chunk)}
-    keyed = [((hit.chunk.lookup_id, hit.chunk.id), hit.score) for hit in cited]
-    readmitted = tuple(Hit(chunks[key], score) for key, score in keyed if key in chunks)
-    if lost := len(cited) - len(readmitted):
-        log.notes.append(f"cited last: {lost:,} of {len(cited):,} left out, gone or not to be read in this call")
-    return readmitted
+    limit = max(MIN_LIMIT, mode.limit or 0, *(len(ranking.hits) for ranking in rankings))
+    evidence = Evidence(reciprocal_rank_fusion(rankings, limit), retrieved, tuple(unanswered))
+    log.record_step("retrieve", f"{len(searches):,} searched, {len(evidence.hits):,} hits")
+    return evidence
 
 
 RRF_K = 5

@@ -1,9 +1,9 @@
-"""One call before retrieval: intent, a standalone question, filters, sub-questions.
+"""One call before retrieval: intent, a standalone question, sub-questions.
 
 One call requests everything that is switched on, and the call is made only if its answer could change anything: a
 question without a chat history needs no rewriting. The user's words are included in the prompt as JSON, so that no
-quotation mark ends them, and the reply is used only as a label, as search terms or as a narrower filter: an
-instruction hidden in it has no other effect.
+quotation mark ends them, and the reply is used only as a label or as questions to search for: an instruction hidden in
+it has no other effect.
 """
 
 from __future__ import annotations
@@ -16,13 +16,9 @@ from typing import Any
 
 from ctxassembly.answering.requests import AskModel, Exchange, Message, ModelReply
 from ctxassembly.config.answering import AnswerConfig
-from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.retrieval import QueryUnderstanding
-from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import describe_error, safe_repr
 
-MAX_KEYWORD_QUERIES = 3
-"""Most keyword queries of one question."""
 MAX_SUB_QUESTIONS = 4
 """Most sub-questions of one question: the published limit."""
 MIN_CONFIDENCE = 0.5
@@ -70,26 +66,14 @@ def question_schema(config: AnswerConfig, *, has_history: bool) -> dict[str, Any
     if config.think_harder and has_history:
         description = "true if the user says that the last answer was wrong, incomplete or not what was asked."
         fields["dissatisfied"] = {"type": "boolean", "description": description}
-    if config.keywords:
-        description = f"Up to {MAX_KEYWORD_QUERIES} short keyword queries, of one to four words each."
-        fields["keywords"] = _string_list_schema(description)
-    if config.filter_fields:
-        fields["filters"] = {
-            "type": "object",
-            "description": "Conditions that the question itself states, by field; {} if it states none. Values, or "
-            'operators such as {"$gte": 2024}. '
-            + "; ".join(f"{name}: {text}" for name, text in config.filter_fields.items()),
-        }
     if config.decompose == "auto":
-        fields["sub_questions"] = _string_list_schema(
-            f"2 to {MAX_SUB_QUESTIONS} standalone questions, if answering needs pieces of evidence from different "
-            "places that don't follow from each other; [] if one piece will do, as for most questions."
-        )
+        fields["sub_questions"] = {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": f"2 to {MAX_SUB_QUESTIONS} standalone questions, if answering needs pieces of evidence from "
+            "different places that don't follow from each other; [] if one piece will do, as for most questions.",
+        }
     return {"type": "object", "properties": fields, "required": list(fields)} if fields else {}
-
-
-def _string_list_schema(description: str) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
 def _rewriting_description(config: AnswerConfig) -> str:
@@ -149,20 +133,15 @@ def _parse_understanding(
 ) -> QueryUnderstanding:
     """Return the requested fields, each with its default if it is malformed."""
     notes: list[str] = []
-    intent, confidence = config.default_intent, parse_share(fields.get("confidence"))
+    intent, confidence = config.default_intent, None
     if "intent" in requested:
+        confidence = parse_share(fields.get("confidence"))
         intent = _parse_intent(fields.get("intent"), confidence, config, notes)
-    lists = {"keywords": MAX_KEYWORD_QUERIES, "sub_questions": MAX_SUB_QUESTIONS}
-    listed = {name: parse_strings(fields.get(name), most) for name, most in lists.items() if name in requested}
-    notes += [parse_error(name, fields[name]) for name, found in listed.items() if found is None]
-    parts = listed.get("sub_questions") or ()
     return QueryUnderstanding(
         intent=intent,
-        confidence=confidence if "intent" in requested else None,
+        confidence=confidence,
         rewritten=_parse_rewritten(fields.get("question"), question, notes) if "question" in requested else None,
-        keywords=listed.get("keywords") or (),
-        filter=_parse_filter(fields.get("filters"), config, notes) if "filters" in requested else {},
-        sub_questions=parts if len(parts) > 1 else (),
+        sub_questions=_parse_parts(fields.get("sub_questions"), notes) if "sub_questions" in requested else (),
         is_dissatisfied="dissatisfied" in requested and fields.get("dissatisfied") is True,
         notes=tuple(notes),
     )
@@ -186,32 +165,16 @@ def _parse_rewritten(value: Any, question: str, notes: list[str]) -> str | None:
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_REWRITTEN_CHARS:
         notes.append(parse_error("question", value))
         return None
-    return None if _has_same_words(value, question) else " ".join(value.split())
+    return None if value.split() == question.split() else " ".join(value.split())
 
 
-def _has_same_words(value: Any, question: str) -> bool:
-    return isinstance(value, str) and value.split() == question.split()
-
-
-def _parse_filter(value: Any, config: AnswerConfig, notes: list[str]) -> Mapping[str, Any]:
-    """Return the conditions on declared fields, each in a form that filters accept."""
-    if not isinstance(value, dict):
-        notes.extend([] if value is None else [parse_error("filters", value)])
-        return {}
-    conditions: dict[str, Any] = {}
-    for name, condition in value.items():
-        if condition is None:
-            continue
-        if name not in config.filter_fields:
-            notes.append(f"understand: a filter was left out, {safe_repr(name, 80)} is no declared field")
-            continue
-        try:
-            as_predicate({name: condition})
-        except ConfigError as error:
-            notes.append(f"understand: a filter was left out, {error}")
-        else:
-            conditions[name] = condition
-    return conditions
+def _parse_parts(value: Any, notes: list[str]) -> tuple[str, ...]:
+    """Return the parts of a question without blanks and repeats; a single one is none."""
+    if not isinstance(value or [], list) or not all(isinstance(one, str) for one in value or ()):
+        notes.append(parse_error("sub_questions", value))
+        return ()
+    parts = tuple(dict.fromkeys(text for one in value or () if (text := " ".join(one.split()))))[:MAX_SUB_QUESTIONS]
+    return parts if len(parts) > 1 else ()
 
 
 _DECODER = JSONDecoder()
@@ -234,19 +197,6 @@ def parse_object(text: str) -> Mapping[str, Any] | None:
             continue
         return value if isinstance(value, dict) else None
     return None
-
-
-def parse_strings(value: Any, max_count: int) -> tuple[str, ...] | None:
-    """Return a list of strings without blanks and repeats, at most `max_count`; None for another type.
-
-    >>> parse_strings([" parking ", "", "parking"], 4), parse_strings("parking", 4)
-    (('parking',), None)
-    """
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        return None
-    return tuple(dict.fromkeys(text for one in value if (text := " ".join(one.split()))))[:max_count]
 
 
 def parse_share(value: Any) -> float | None:

@@ -21,8 +21,7 @@ from ctxassembly.context import Context
 from ctxassembly.data.candidates import OUTSIDE_WINDOW, OVER_BUDGET, Candidate, Reason
 from ctxassembly.data.requests import EmbedTexts, Request
 from ctxassembly.safe_repr import describe_error
-from ctxassembly.tracing.lineage import Lineage
-from ctxassembly.tracing.recorder import TraceRecorder
+from ctxassembly.tracing import Lineage, TraceRecorder
 
 Items = TypeVar("Items", bound=Sequence[Any])
 Result = TypeVar("Result", bound=Sequence[Any])

@@ -33,8 +33,8 @@ from ctxassembly.data.candidates import (
     Shortening,
 )
 from ctxassembly.data.trace import Decision, Outcome, Shortened
-from ctxassembly.text.words import MatchedTerms, TermQuery
-from ctxassembly.tracing.retained_hits import is_retained
+from ctxassembly.text.words import TermQuery
+from ctxassembly.tracing import is_retained
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 
@@ -206,7 +206,7 @@ def decide(
             tokens,
             part,
             None if candidate.distance else reader.format_value(candidate.chunk, "search_method"),
-            MatchedTerms(term_query, candidate.chunk.text) if term_query and is_known else None,
+            term_query.find_terms(candidate.chunk.text) if term_query and is_known else None,
             value,
             known.barred.sent_as.get(number),
         )

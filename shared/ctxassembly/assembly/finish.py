@@ -22,9 +22,9 @@ from ctxassembly.data.candidates import (
 )
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Decision, Shortened, Trace
-from ctxassembly.text.words import MatchedTerms, TermQuery
+from ctxassembly.text.words import TermQuery
 from ctxassembly.tokens.counter import TokenCounter, counter_for
-from ctxassembly.tracing.retained_hits import is_retained, retain_hits
+from ctxassembly.tracing import is_retained, retain_hits
 from ctxassembly.wording.formats import infer_format
 
 _COPIES = (EXACT_DUPLICATE, NEAR_DUPLICATE, SEMANTIC_DUPLICATE)
@@ -90,7 +90,7 @@ def to_context(
         format=style.format if isinstance(style.format, str) else infer_format(_headers(cited)),
         language=style.language,
         keys=style.keys,
-        hits=retain_hits(call.admitted.hits, included),
+        hits=retain_hits(call.admitted.hits),
         encoding=style.encoding,
     )
 
@@ -151,7 +151,7 @@ def _decisions(
             tokens=tokens,
             shortened=part,
             search_method=None if candidate.distance else reader.format_value(chunk, "search_method"),
-            matches=MatchedTerms(terms, chunk.text) if terms and known else None,
+            matches=terms.find_terms(chunk.text) if terms and known else None,
         )
 
 

@@ -28,9 +28,7 @@ from ctxassembly.data.citations import Block
 from ctxassembly.data.late import LateTuple
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Shortened, Trace
-from ctxassembly.tracing.lineage import Lineage
-from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
-from ctxassembly.tracing.retained_hits import retain_hits
+from ctxassembly.tracing import Lineage, TraceRecorder, count_by_reason, retain_hits
 from ctxassembly.wording.formats import infer_format
 
 
@@ -109,7 +107,7 @@ def make_context(
         format=_answer_format(page, cited.blocks),
         language=config.language,
         keys=config.keys,
-        hits=retain_hits(found.admitted.hits, included),
+        hits=retain_hits(found.admitted.hits),
         encoding=str(config.encoding) if isinstance(config.encoding, str) else config.encoding,
         sanitized=config.sanitize,
     )

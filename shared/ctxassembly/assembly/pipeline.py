@@ -41,8 +41,7 @@ from ctxassembly.data.candidates import ALREADY_SENT, EMPTY
 from ctxassembly.data.requests import Request
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import TokenCounter, counter_for
-from ctxassembly.tracing.lineage import Lineage
-from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
+from ctxassembly.tracing import Lineage, TraceRecorder, count_by_reason
 
 Settings = tuple[AssemblyConfig, "str | None", AssemblyCall]
 """The settings in force, the query, and the call as it was given."""

@@ -23,7 +23,7 @@ from ctxassembly.conversations.conversation import Conversation, given_conversat
 from ctxassembly.data.candidates import EMPTY
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
+from ctxassembly.tracing import TraceRecorder, count_by_reason
 
 
 def system_flow(call: AssemblyCall, services: Services, clock: Callable[[], float]) -> SystemFlow:

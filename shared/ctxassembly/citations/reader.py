@@ -31,12 +31,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from ctxassembly.citations.markers import (
-    MARKER_CHARACTER,
-    SpokenText,
-    labels_in,
-    relabel,
-)
+from ctxassembly.citations.markers import MARKER_CHARACTER, SpokenText, labels_in, relabel
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation
 from ctxassembly.errors import ConfigError, InputError
@@ -50,8 +45,8 @@ QUOTE_CHARS = 1_000
 _CLOSING: dict[str, str] = {}
 """The marks that end a quote, by the mark that begins it, of all languages: an answer may be in another one than its
 context."""
-for _opening, _closing in (pair for language in LANGUAGES.values() for pair in language.quotes):
-    _CLOSING[_opening] = "".join(sorted({*_CLOSING.get(_opening, ""), _closing}))
+for _pair in (pair for language in LANGUAGES.values() for pair in language.quotes):
+    _CLOSING[_pair[0]] = "".join(sorted({*_CLOSING.get(_pair[0], ""), _pair[1]}))
 QUOTE_PATTERN = re.compile(
     "|".join(
         (
@@ -312,7 +307,13 @@ class AnswerReader:
 
     def _read(self) -> str:
         while self._position < len(self._text):
-            end = self._read_code() if self._fence else self._read_text()
+            at = self._position
+            if self._fence:
+                end = self._read_code(at)
+            elif self._text[at] == "`":
+                end = self._read_backticks(at)
+            else:
+                end = self._read_bracket(at) if self._text[at] in _LEFT else self._read_plain(at)
             if end is None:
                 break
             self._position = end
@@ -324,14 +325,8 @@ class AnswerReader:
             self._emitted.append(settled)
         return settled
 
-    def _read_text(self) -> int | None:
-        """Read the construct at `_position`, outside code of several lines."""
-        text, at = self._text, self._position
-        if text[at] == "`":
-            return self._read_backticks(at)
-        return self._read_bracket(at) if text[at] in _LEFT else self._read_plain(at)
-
     def _read_plain(self, at: int) -> int:
+        """Read text up to the next character that may begin a marker or code."""
         special = _SPECIAL.search(self._text, at + 1)
         return self._emit(special.start() if special else len(self._text))
 
@@ -357,9 +352,9 @@ class AnswerReader:
             return None
         return self._emit_code(closing.end()) if closing else self._emit(begin)
 
-    def _read_code(self) -> int | None:
+    def _read_code(self, at: int) -> int | None:
         """Read what has come of code of several lines."""
-        text, at = self._text, self._position
+        text = self._text
         closing = text.find(self._fence, at)
         if closing >= 0:
             end = closing + len(self._fence)
@@ -389,10 +384,21 @@ class AnswerReader:
             return self._emit(end)
         if (quoted := self._is_quoted(at, end)) is not False:
             return quoted and self._emit(end)
-        self._record_marker(labels, at, end)
+        known = tuple(label for label in labels if label in self._citations)
+        for label in known:
+            self._used.setdefault(label, str(len(self._used) + 1))
+        self._unknown |= dict.fromkeys(label for label in labels if label not in known)
+        self.marks.append(Mark((self._base + at, self._base + end), known))
         target = _TARGET.match(text, end)
-        rest = target[0] if target else ""
-        return self._emit_marker(f"{text[at]}{self._renumbered(inner)}{text[end - 1]}{rest}", end + len(rest))
+        whole_end = target.end() if target else end
+        if self._mode == "remove":
+            self._spoken.skip_marker()
+        elif self._mode == "keep":  # copied: a marker written again may differ in its blanks
+            self._pending.append(text[at:whole_end])
+        else:
+            renumbered = relabel(inner, lambda label: self._used.get(label, label))
+            self._pending.append(text[at] + renumbered + text[end - 1 : whole_end])
+        return whole_end
 
     def _is_quoted(self, at: int, end: int) -> bool | None:
         """Return True if the marker is quoted from a source; None if more of the answer is needed to decide."""
@@ -402,28 +408,6 @@ class AnswerReader:
         if not self._is_closed and len(text) < at + LOOKAHEAD and text.find("\n", at) < 0:
             return None
         return self._quotations.is_quoted(text, self._base, (at, end))
-
-    def _record_marker(self, labels: Iterable[str], at: int, end: int) -> None:
-        """Note the labels of the marker from `at` to `end`."""
-        known = []
-        for label in labels:
-            if label in self._citations:
-                self._used.setdefault(label, str(len(self._used) + 1))
-                known.append(label)
-            else:
-                self._unknown[label] = None
-        self.marks.append(Mark((self._base + at, self._base + end), tuple(known)))
-
-    def _renumbered(self, inner: str) -> str:
-        return relabel(inner, lambda label: self._used.get(label, label)) if self._mode == "renumber" else inner
-
-    def _emit_marker(self, written: str, end: int) -> int:
-        if self._mode == "remove":
-            self._spoken.skip_marker()
-            return end
-        # A kept marker is copied: a marker written again may differ in its blanks.
-        self._pending.append(written if self._mode == "renumber" else self._text[self._position : end])
-        return end
 
     def _emit(self, end: int) -> int:
         said = self._text[self._position : end]
@@ -442,10 +426,4 @@ def check_answer(answer: object) -> None:
         InputError: it is no string.
     """
     if not isinstance(answer, str):
-        raise InputError(f"an answer must be text, got {safe_repr(answer, 80)}{_field_hint(answer)}")
-
-
-def _field_hint(given: object) -> str:
-    """Return the end of an error for a message, or a framework's response, passed instead of its text."""
-    found = next((name for name in ("text", "content", "response") if isinstance(getattr(given, name, None), str)), "")
-    return f": give its .{found}" if found else ""
+        raise InputError(f"an answer must be text, got {safe_repr(answer, 80)}")

@@ -8,11 +8,9 @@ by text search.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import NamedTuple
 
 from ctxassembly.citations.reader import (
     FIRST_SINGLE_GROUP,
@@ -26,15 +24,13 @@ from ctxassembly.citations.reader import (
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Block, Citation, Passage
 from ctxassembly.text.sentences import sentence_ends
-from ctxassembly.text.words import LONG_WORD_LENGTH, PREFIX_LENGTH, find_identifiers, normalize_wording, words
+from ctxassembly.text.words import find_identifiers, normalize_wording, word_forms, words
 from ctxassembly.wording.languages import stop_words
 
-IDENTIFIER_WEIGHT = 3
-"""The weight of a number: an answer that has another one is wrong, however many of its words are found."""
 ENDING_LENGTH = 3
 """Last letters in which the forms of a long word differ, such as "y" and "ies"."""
-MAX_WORD_CHARS = 40
-"""Letters of a word whose beginnings are compared. A longer one is no word of a language."""
+IDENTIFIER_WEIGHT = 3
+"""The weight of a number: an answer that has another one is wrong, however many of its words are found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +58,25 @@ class Support:
 def check_support(answer: str, blocks: Sequence[Block], passages: Sequence[Passage]) -> tuple[Support, ...]:
     """Return the support of each sentence of `answer` that has words, in order. See `Context.check_support`."""
     check_answer(answer)
-    sources = list(_sources(blocks, passages))
-    index = _index_forms(text for _, text in sources)
+    sources = [(label, f" {' '.join(words(text))} ") for label, text in _sources(blocks, passages)]
     found: list[Support] = []
     for span, sentence in _unmarked_sentences(answer, [block.citation for block in blocks if block.citation]):
-        if not (forms := _content_forms(sentence)):
+        forms = word_forms(sentence, ENDING_LENGTH)
+        identifiers, ignored = find_identifiers(sentence), stop_words(forms)
+        weights = {
+            form: IDENTIFIER_WEIGHT if word in identifiers else 1 for word, form in forms.items() if word not in ignored
+        }
+        if not weights:
             continue
-        scores = _share_by_source(forms, index)
-        best = max(scores, key=scores.__getitem__, default=None)
-        score, label = (0.0, None) if best is None else (scores[best], sources[best].label)
+        shares = [sum(weights[form] for form in weights if form in text) / sum(weights.values()) for _, text in sources]
+        score = max(shares, default=0.0)
+        label = sources[shares.index(score)][0] if score else None
         found.append(Support(answer[slice(*span)].strip(), span, score, label))
     return tuple(found)
 
 
-class _Source(NamedTuple):
-    label: str | None
-    text: str
-
-
-def _sources(blocks: Sequence[Block], passages: Sequence[Passage]) -> Iterator[_Source]:
-    """Yield the passages with their labels, and text that is in no passage, such as a supplement, as it is."""
+def _sources(blocks: Sequence[Block], passages: Sequence[Passage]) -> Iterator[tuple[str | None, str]]:
+    """Yield the label and the text of each passage, and text that is in no passage, such as a supplement, as it is."""
     at = 0
     for block in blocks:
         own = []
@@ -89,7 +84,7 @@ def _sources(blocks: Sequence[Block], passages: Sequence[Passage]) -> Iterator[_
             own.append(passages[at].text)
             at += 1
         label = block.citation.label if block.citation else None
-        yield from (_Source(label, text) for text in own or [block.text])
+        yield from ((label, text) for text in own or [block.text])
 
 
 def _unmarked_sentences(answer: str, citations: Sequence[Citation]) -> Iterator[tuple[Span, str]]:
@@ -102,46 +97,6 @@ def _unmarked_sentences(answer: str, citations: Sequence[Citation]) -> Iterator[
             parts.append(answer[start : marks[at][0]])
             start, at = marks[at][1], at + 1
         yield (begin, end), "".join((*parts, answer[start:end])).strip()
-
-
-def _content_forms(sentence: str) -> dict[str, int]:
-    """Return the form by which each content word is looked up, with the weight of the word."""
-    exact, every = find_identifiers(sentence), words(sentence)
-    ignored = stop_words(every)
-    return {
-        _form(word, is_exact=word in exact): IDENTIFIER_WEIGHT if word in exact else 1
-        for word in every
-        if word not in ignored
-    }
-
-
-def _form(word: str, *, is_exact: bool) -> str:
-    if is_exact or len(word) < PREFIX_LENGTH:
-        return f"{word} "
-    return word[:PREFIX_LENGTH] if len(word) < LONG_WORD_LENGTH else word[:-ENDING_LENGTH][:MAX_WORD_CHARS]
-
-
-def _index_forms(texts: Iterable[str]) -> Mapping[str, list[int]]:
-    """Return the numbers of the texts that have a form, by form: whole words, and the beginnings of longer ones."""
-    index: dict[str, list[int]] = defaultdict(list)
-    for number, text in enumerate(texts):
-        text_words = set(words(text))
-        forms = {f"{word} " for word in text_words} | {word[:PREFIX_LENGTH] for word in text_words}
-        for word in text_words:
-            longest = min(len(word), MAX_WORD_CHARS)
-            forms.update(word[:end] for end in range(LONG_WORD_LENGTH - ENDING_LENGTH, longest + 1))
-        for form in forms:
-            index[form].append(number)
-    return index
-
-
-def _share_by_source(forms: Mapping[str, int], index: Mapping[str, list[int]]) -> dict[int, float]:
-    """Return the weighted share of `forms` that each source has; a source that has none isn't in it."""
-    total, found = sum(forms.values()), Counter[int]()
-    for form, weight in forms.items():
-        for number in index.get(form, ()):
-            found[number] += weight
-    return {number: weight / total for number, weight in found.items()}
 
 
 @dataclass(frozen=True, slots=True)

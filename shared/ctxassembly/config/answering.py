@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
-from ctxassembly.data.validation import NonBlank, Range, check_fields, config_class, one_of
+from ctxassembly.data.validation import NonBlank, Range, check_fields, one_of
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.prompts import Style
 
@@ -18,7 +18,6 @@ Forbidden: TypeAlias = "tuple[str, ...] | Callable[[str], Any]"
 """Patterns, or a function from an answer to True if it is forbidden."""
 
 
-@config_class
 @dataclass(frozen=True, slots=True)
 class Intent:
     """A class of questions, with a label and a description.
@@ -38,7 +37,6 @@ class Intent:
         check_fields(self, "intent.")
 
 
-@config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
     """How much is retrieved, and how long the answer may be.
@@ -102,7 +100,6 @@ PUBLISHED_REWRITING = (
 )
 
 
-@config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerConfig:
     """The settings of an answer chain. By default it calls the model once, for the answer.
@@ -127,11 +124,6 @@ class AnswerConfig:
     rewrite_prompt: Annotated[str, NonBlank()] | None = None
     """The instruction for the rewritten question, as the model reads it. None uses the instruction of `rewrite`. The
     form of the reply is added to it: the model may return null for a question that needs no rewriting."""
-    keywords: bool = False
-    """Whether to ask the model for short keyword queries, too. They are used for keyword search only."""
-    filter_fields: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """The metadata fields that the model may filter by, each with a description. A filter that the model infers can
-    only narrow the caller's filter."""
     decompose: Decompose = "off"
     """The decomposition of questions: "auto" asks the model whether a question needs independent pieces of evidence,
     and retrieves for each of them; "off" doesn't. Measured with the sub-questions given: .710 of the evidence among the
@@ -189,8 +181,8 @@ class AnswerConfig:
             raise ConfigError("extra_rules", "a tuple of strings", rules)
         object.__setattr__(self, "extra_rules", tuple(rules))
         object.__setattr__(self, "forbidden", _check_forbidden(self.forbidden))
-        _check_mapping("filter_fields", self.filter_fields, str)
-        _check_mapping("modes", self.modes, Mode)
+        if not isinstance(self.modes, Mapping) or not all(isinstance(one, Mode) for one in self.modes.values()):
+            raise ConfigError("modes", "a mapping of names to Mode", self.modes)
         if not (self.think_harder is None or self.think_harder in self.modes):
             raise ConfigError("think_harder", f"None or {one_of(self.modes)}", self.think_harder)
 
@@ -257,8 +249,3 @@ def _check_forbidden(given: Any) -> Forbidden:
         except re.error as error:
             raise ConfigError("forbidden", allowed, pattern, f": {error}") from error
     return tuple(given)
-
-
-def _check_mapping(name: str, given: Any, kind: type) -> None:
-    if not isinstance(given, Mapping) or not all(isinstance(one, kind) for one in given.values()):
-        raise ConfigError(name, f"a mapping of names to {kind.__name__}", given)

@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Annotated, Any, Literal, TypeVar
 
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.validation import Choice, Encoding, Range, as_keys, check_fields, check_int, config_class, one_of
+from ctxassembly.data.validation import Choice, Encoding, Range, as_keys, check_fields, check_int, one_of
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.tiktoken_files import check_encoding
@@ -33,18 +33,6 @@ USES: Mapping[str, Mapping[str, Any]] = {
     "tight_budget": {"format": "minimal"},
     "concise": {"min_relevance": CONCISE_MIN_RELEVANCE},
 }
-PUBLISHED_RULES = (
-    "FIVE_STAGE",
-    "PUBLISHED_VOICE",
-    "SOURCE_BLOCKS",
-    "BOOKEND",
-    "PUBLISHED_FACTUAL_QA",
-    "PUBLISHED_SUMMARIZATION",
-    "PUBLISHED_CITATION_HEAVY",
-    "PUBLISHED_CONVERSATIONAL",
-    "PUBLISHED_TIGHT_BUDGET",
-)
-"""The names of the published rules in `ctxassembly.presets`."""
 
 
 Granularity = Literal["passage", "chunk", "sentence", "auto"]
@@ -64,6 +52,9 @@ PUBLISHED_NAMES: Mapping[str, str] = {
     "order='chronological'": "order='document_order'",
     "order='bookend'": "order='edges'",
     "use='summarisation'": "for_use('summarization')",
+    "use='five_stage'": "presets.FIVE_STAGE for the published system",
+    "use='source_blocks'": "presets.SOURCE_BLOCKS for the published system",
+    "use='bookend'": "presets.BOOKEND for the published system",
     "ordering": "order=...",
     "expand_window": "window=...",
     "max_context_chars": "max_characters=...",
@@ -114,7 +105,6 @@ def names_published_parameters(cls: type[T]) -> type[T]:
 
 
 @names_published_parameters
-@config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyConfig:
     """The settings of an assembly. Every default is measured; all values are checked at construction.
@@ -375,10 +365,7 @@ class AssemblyConfig:
             ConfigError: `use` is none of these.
         """
         if use not in USES:
-            rule = use.upper() if isinstance(use, str) else ""
-            hint = f": write presets.{rule} for the published system" if rule in PUBLISHED_RULES else ""
-            hint = hint or published_hint("use", use)
-            raise ConfigError("use", one_of(USES), use, hint)
+            raise ConfigError("use", one_of(USES), use, published_hint("use", use))
         return cls(**USES[use])
 
     def effective_granularity(self, query: str | None) -> Granularity:

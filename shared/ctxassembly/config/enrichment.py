@@ -7,7 +7,7 @@ from typing import Annotated
 
 from ctxassembly.config.retrieval import CONTENT_CATEGORIES
 from ctxassembly.data.enrichment import LABEL_KEYS
-from ctxassembly.data.validation import MAX_INTEGER, NonBlank, Range, check_fields, config_class
+from ctxassembly.data.validation import MAX_INTEGER, NonBlank, Range, check_fields
 from ctxassembly.errors import ConfigError
 
 MAX_SUMMARY_CHARS, MAX_CONTEXT_CHARS, MAX_QUESTION_CHARS = 600, 400, 200
@@ -24,7 +24,6 @@ _OVERHEAD_TOKENS = 50
 """Of a reply, for the names of fields and punctuation: once, and once for each chunk."""
 
 
-@config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnrichmentConfig:
     """The settings of `enrich`.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from ctxassembly.data.filters import as_predicate
-from ctxassembly.data.validation import NonBlank, Range, check_fields, check_int, check_positive, config_class
+from ctxassembly.data.validation import NonBlank, Range, check_fields, check_int, check_positive
 from ctxassembly.errors import ConfigError
 
 Strategy = Literal["hybrid", "vector", "keyword", "graph"]
@@ -25,7 +25,6 @@ DEFAULT_AFFINITY: Mapping[str, Mapping[str, float]] = {
 }
 
 
-@config_class
 @dataclass(frozen=True, slots=True)
 class Boost:
     """A score factor for chunks whose metadata matches the query or the conversation, or that are recent.
@@ -60,7 +59,6 @@ class Boost:
                 as_predicate({key: wanted})
 
 
-@config_class
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalConfig:
     """The settings of a retrieval. The defaults measured best; `published` returns the published settings.

@@ -74,8 +74,8 @@ class Conversation:
         """Return the conversation without the text of contexts that `messages` no longer show. Its labels stay."""
         from ctxassembly.conversations.sources import shown_in
 
-        shown = shown_in(messages, tools)
-        return replace(self, sent=tuple(one if shown.has(one) else one.without_text() for one in self.sent))
+        is_shown = shown_in(messages, tools)
+        return replace(self, sent=tuple(one if is_shown(one) else one.without_text() for one in self.sent))
 
     def after(self, context: ContextData) -> Conversation:
         """Return the conversation after `context` was sent.

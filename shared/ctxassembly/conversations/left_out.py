@@ -1,4 +1,4 @@
-"""What earlier contexts left out, found for a model that asks: by document, page, label or words.
+"""What earlier contexts left out, found for a model that asks: by document, label or words.
 
 A context says which chunks there were, and nothing of it is shown as it was kept: the store is asked for their ids with
 the filter of the call, since a role may have changed inside a conversation, and a chunk may be gone. What is around a
@@ -31,12 +31,11 @@ WIDEST_WINDOW = 3
 TOOL_NAME = "read_left_out"
 TOOL_DESCRIPTION = (
     "Reads what the search found and the context had no room for, or the text around a source: by the words to look "
-    "for, by document, by page, or by the label of a source. Without arguments it lists what there is."
+    "for, by document, or by the label of a source. Without arguments it lists what there is."
 )
 ARGUMENTS = {
     "words": "Words to look for in the text that was left out.",
     "document": "Name of a document, or a part of it.",
-    "page": "A page, as the sources name it.",
     "label": "Label of a source, such as 3: the text before and after it.",
 }
 """What a model reads of each argument."""
@@ -85,7 +84,6 @@ def find_left_out(
     dropped: Sequence[Context] = (),
     words: str | None = None,
     document: str | None = None,
-    page: str | None = None,
     label: str | None = None,
 ) -> LeftOut:
     """Return the chunks among `stored` that the model hasn't read whole and that match all that is asked for.
@@ -105,8 +103,7 @@ def find_left_out(
         dropped: contexts whose text the model no longer sees, so that all of them counts as left out.
         words: any of these words, in any form.
         document: a document's id, file, title or URL, or a part of one.
-        page: a page, as the headers name it.
-        label: the label of a source: the chunks next to it, or, with words or a page, the rest of its document.
+        label: the label of a source: the chunks next to it, or, with words, the rest of its document.
     """
     known = (*contexts, *dropped)
     if not known:
@@ -122,7 +119,7 @@ def find_left_out(
     reader = MetadataReader(last.keys, last.language, for_header=True)
     available = _list_sources([hit.chunk for hit in unseen.values()], reader, last)
     nothing = language_of(last.language).nothing_left_out
-    if not (words or document or page or label):
+    if not (words or document or label):
         return LeftOut(reply=available or nothing)
     places = [_place(chunk) for context in known for chunk in _chunks_of_label(context, label or "")]
     labeled = [by_place[place] for place in dict.fromkeys(places) if place in by_place]
@@ -133,15 +130,13 @@ def find_left_out(
         for hit in unseen.values()
         if (not label or hit.chunk.document_id in documents)
         and (not document or _is_document(hit.chunk, document, reader))
-        and (not page or _normalize(page) in [_normalize(str(own)) for own in reader.pages_of(hit.chunk)])
         and (is_wanted is None or is_wanted(hit.chunk.text))
     ]
-    is_around = bool(labeled) and not page
-    if is_around:
+    if labeled:
         near = found if words else [hit for hit in found if _is_near(hit.chunk, labeled)]
         found = [*(Hit(chunk) for chunk in labeled), *near]
     reply = " ".join(filter(None, (nothing, available)))
-    return LeftOut(tuple(found), words or None, reply, is_around)
+    return LeftOut(tuple(found), words or None, reply, bool(labeled))
 
 
 def unreadable(contexts: Sequence[Context], error: Exception) -> LeftOut:

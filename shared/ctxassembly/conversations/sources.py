@@ -19,8 +19,7 @@ from ctxassembly.conversations.sent import (
     merge_citations,
     warn_unread,
 )
-from ctxassembly.data.blocks import block_in
-from ctxassembly.data.citations import MAX_LABEL, Citation, check_labels
+from ctxassembly.data.citations import MAX_LABEL, Citation, block_in, check_labels
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import from_plain
@@ -92,21 +91,8 @@ def sent_in(sources: Any, tools: Collection[str]) -> Iterator[tuple[SentContext,
             yield SentContext("", tuple(known.citations), ()), max(labels)
 
 
-class Shown(NamedTuple):
-    """What messages show of contexts."""
-
-    contexts: frozenset[str]
-    """The texts of the contexts that are whole in their own messages."""
-    prompts: Sequence[str]
-    """The texts that the application wrote, in which it may have put a context."""
-
-    def has(self, sent: SentContext) -> bool:
-        """Return True if a reader of the messages sees all of `sent`."""
-        return sent.text in self.contexts or any(sent.text in text for text in self.prompts)
-
-
-def shown_in(messages: Any, tools: Collection[str]) -> Shown:
-    """Return what `messages`, given as to `resolve`, show of contexts.
+def shown_in(messages: Any, tools: Collection[str]) -> Callable[[SentContext], bool]:
+    """Return a function that says whether a reader of `messages`, given as to `resolve`, sees all of a context.
 
     The text of a context counts in the message of its own tool, and in a prompt: a message of the system or the user,
     or a text. Whatever else quotes it may say that it is wrong.
@@ -122,7 +108,7 @@ def shown_in(messages: Any, tools: Collection[str]) -> Shown:
             contexts.add("\n".join(_texts(message)).strip())
         elif is_context(artifact) and is_own_result(message, tools):
             contexts.update(_whole_in(artifact, [*_texts(message)]))
-    return Shown(frozenset(contexts), prompts)
+    return lambda sent: sent.text in contexts or any(sent.text in text for text in prompts)
 
 
 def _whole_in(context: Any, texts: Sequence[str]) -> Iterator[str]:

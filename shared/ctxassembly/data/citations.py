@@ -168,7 +168,7 @@ class ContextData:
     language: str = "en"
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     hits: tuple[RetrievedFragment, ...] = field(default=(), repr=False, compare=False)
-    """The hits that the views show or count, by rank. Most of the hits that were left out are not kept."""
+    """The hits that the views show, by rank."""
     encoding: str | Callable[[str], int] | None = field(default=None, repr=False, compare=False)
     """The encoding behind `token_count`. None if unknown: pickling leaves a function behind."""
     retrieved: Retrieved | None = field(default=None, repr=False, compare=False)
@@ -219,3 +219,36 @@ def block_contents(context: ContextData) -> Iterator[tuple[Block, Sequence[Passa
 def has_source(piece: TextPiece, source: Source) -> bool:
     """Return True if the text of `source` is from `piece`."""
     return piece.candidate.chunk.id == source.chunk_id and piece.start <= source.chunk_span[0] < piece.end
+
+
+class AssembledBlock(dict[str, Any]):
+    """A block of a context in the metadata of a document or node, by which an adapter knows it.
+
+    The type alone decides: anybody can write a dict with the same keys, and JSON gives one back. It is a plain dict to
+    whoever reads it, and in its attributes is what it was made of.
+
+    The attributes survive copies and pickling. The dict is there to be shown, and nothing is read back from it.
+    """
+
+    __slots__ = ("block", "has_labels", "header", "passages")
+
+    block: Block
+    passages: Sequence[Passage]
+    header: str
+    """What the text of the block has before the first character of a chunk, or of a supplement."""
+    has_labels: bool
+    """True if a reader of the context sees labels."""
+
+    def __init__(
+        self, shown: Mapping[str, Any], block: Block, passages: Sequence[Passage], header: str, *, has_labels: bool
+    ) -> None:
+        super().__init__(shown)
+        self.block, self.passages, self.header, self.has_labels = block, passages, header, has_labels
+
+
+def block_in(metadata: Any) -> AssembledBlock | None:
+    """Return the block that an adapter put into `metadata`; None if the metadata are somebody else's."""
+    if type(metadata) is not dict:  # of a class that may raise
+        return None
+    values = (metadata.get("citation"), metadata.get("supplement"))
+    return next((value for value in values if type(value) is AssembledBlock), None)

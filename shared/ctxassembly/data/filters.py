@@ -328,8 +328,6 @@ def _compile_comparison(condition: Comparison) -> Test:
     compare = _COMPARISONS[name]
     if name in _LIKE:
         operand = _LIKE[name](operand)
-    if name in ("$in", "$nin"):
-        operand = _ValueList(operand)
 
     def test(metadata: Mapping[str, Any]) -> Verdict:
         value = get_path(metadata, key)
@@ -343,22 +341,8 @@ def _is_equal(value: Any, operand: Any) -> bool:
     return bool(value == operand) and isinstance(value, bool) == isinstance(operand, bool)
 
 
-class _ValueList:
-    """The values of a list, which are looked up where their types allow it: a list may have many."""
-
-    def __init__(self, values: Collection[Any]) -> None:
-        self.plain = {(isinstance(one, bool), one) for one in values if type(one) in SCALAR_TYPES and one == one}  # noqa: PLR0124
-        self.others = [one for one in values if type(one) not in SCALAR_TYPES]
-        self.values = values
-
-    def contains(self, value: Any) -> bool:
-        """Return True if one of them is equal to `value`."""
-        if type(value) in SCALAR_TYPES:
-            found = (isinstance(value, bool), value) in self.plain
-            return found or any(_is_equal(value, listed) for listed in self.others)
-        # No plain value is equal to a list. Any other class may say what it is equal to.
-        comparable = self.others if type(value) in (list, tuple, dict, set) else self.values
-        return any(_is_equal(value, listed) for listed in comparable)
+def _is_among(value: Any, operands: Collection[Any]) -> bool:
+    return any(_is_equal(value, operand) for operand in operands)
 
 
 def _ordered_comparison(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
@@ -395,8 +379,8 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$gte": _at_least,
     "$lt": _ordered_comparison(operator.lt),
     "$lte": _at_most,
-    "$in": lambda value, operand: operand.contains(value),
-    "$nin": lambda value, operand: not operand.contains(value),
+    "$in": _is_among,
+    "$nin": lambda value, operand: not _is_among(value, operand),
     "$between": lambda value, operand: _at_least(value, operand[0]) and _at_most(value, operand[1]),
     "$like": _matches_like,
     "$ilike": _matches_like,

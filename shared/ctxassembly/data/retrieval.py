@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from ctxassembly.cached_property import cached_property
 from ctxassembly.data.chunks import Chunk, Hit
-from ctxassembly.safe_repr import pluralize
+from ctxassembly.safe_repr import join_first, pluralize
 
 Channel = Literal["vector", "keyword", "questions", "entities", "list", "rescue"]
 """The ways in which chunks are found."""
@@ -211,8 +211,6 @@ _ADDED_LABELS: Mapping[StepName, str] = {"entities": "from the taxonomy", "rescu
 """The same for steps that bring chunks to those kept. "resolve" has none, and "limit" ends the line."""
 MAX_SHOWN_WORDS = 8
 """Most words in a line for a reader."""
-MAX_SHOWN_HITS = 20
-"""Most rows in a table for a reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +269,8 @@ class RetrievalTrace:
     @property
     def summary(self) -> str:
         """One line for a log: what was searched, the chunks after each step, evidence and round trips."""
-        words = [" ".join(word.split()) for word in self.terms]
-        more = [f"{len(words) - MAX_SHOWN_WORDS:,} more"] if len(words) > MAX_SHOWN_WORDS else []
-        searched = self.search_method + (f" for {', '.join(words[:MAX_SHOWN_WORDS] + more)}" if words else "")
+        words = join_first([" ".join(word.split()) for word in self.terms], MAX_SHOWN_WORDS)
+        searched = self.search_method + (f" for {words}" if words else "")
         matches = self.keyword_matches
         parts = [
             *self._counts(),
@@ -301,14 +298,17 @@ class RetrievalTrace:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The hits for a query, best first, and their trace.
+    """The hits for a query, best first, and their trace. A notebook shows how each came to its place.
 
     >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
     >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin."), Chunk("lab#1", "lab", "Ferritin, and iron.")])
-    >>> print(retrieve("iron or ferritin", RetrievalConfig(strategy="keyword"), index=index))
+    >>> retrieved = retrieve("iron or ferritin", RetrievalConfig(strategy="keyword"), index=index)
+    >>> print(retrieved)
     rank  score  channels  id
        1  1.000  keyword   lab#1
        2  0.208  keyword   lab#0
+    >>> "How it was found" in retrieved.to_html()
+    True
     """
 
     query: str
@@ -422,17 +422,30 @@ class Retrieved:
         return lost_step.name, reason
 
     def __str__(self) -> str:
-        if not self.chunks:
-            return "no hits"
-        shown = self.chunks[:MAX_SHOWN_HITS]
-        channels = ["+".join(found.channels) for found in shown]
+        channels = ["+".join(found.channels) for found in self.chunks]
         width = max(map(len, ("channels", *channels)))
         rows = [
             f"{rank:4}  {found.score:5.3f}  {by:{width}}  {' '.join(found.chunk.id.split())}"
-            for rank, (found, by) in enumerate(zip(shown, channels, strict=True), 1)
+            for rank, (found, by) in enumerate(zip(self.chunks, channels, strict=True), 1)
         ]
-        rest = len(self.chunks) - len(shown)
-        return "\n".join((f"rank  score  {'channels':{width}}  id", *rows, *([f"and {rest:,} more"] if rest else [])))
+        return "\n".join((f"rank  score  {'channels':{width}}  id", *rows)) if rows else "no hits"
+
+    # The views are above this room, and imported where one is asked for: assembling alone stays fast to load.
+
+    def to_html(self) -> str:
+        """Return a page with each hit's rank in the channels, the factors on its score, the steps, and the losses.
+
+        It is one file of HTML and CSS without scripts, below a megabyte. A notebook shows the same by itself; the page
+        of a context has it next to the text: `context.to_html(retrieved=retrieved)`.
+        """
+        from ctxassembly.views.html import wrap_page
+
+        return wrap_page(self._repr_html_())
+
+    def _repr_html_(self) -> str:
+        from ctxassembly.views.retrieval import retrieval_html
+
+        return retrieval_html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,10 +466,6 @@ class QueryUnderstanding:
     """The model's own for the intent, 0 to 1, even where the default label took its place."""
     rewritten: str | None = None
     """The question made self-contained, in the language of the corpus; None if it is so already."""
-    keywords: tuple[str, ...] = ()
-    """Short queries for keyword search."""
-    filter: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Conditions on declared metadata fields, which narrow the caller's filter."""
     sub_questions: tuple[str, ...] = ()
     """Questions with evidence of their own; empty for one that needs a single piece."""
     is_dissatisfied: bool = False

@@ -59,9 +59,9 @@ class Decision(NamedTuple):
     """Tokens before and after, for a chunk that was cut or compressed."""
     search_method: str | None = None
     """The way the retriever found it, if the hit's metadata has it (`MetadataKeys.search_method`)."""
-    matches: Sequence[str] | None = None
-    """The words of the query that the chunk has, in any form, in the order of the query. They are looked up when first
-    read. None without a query, and for a chunk whose text the context doesn't keep."""
+    matches: tuple[str, ...] | None = None
+    """The words of the query that the chunk has, in any form, in the order of the query. None without a query, and for
+    a chunk whose text the context doesn't keep."""
     value: float | None = None
     """The relevance score of its best sentence, on the scale of `AssemblyConfig.min_relevance`: 1 for the best of all,
     0 for one of the same rank without any word of the query, less for one of a lower rank. Sentences are selected by

@@ -1,28 +1,20 @@
-"""Records of settings: checks of their values, and help that explains each field.
+"""Records of settings: checks of their values.
 
 A value out of range is an error that names the parameter, the range and the value. The fields of a record declare their
 ranges: `window: Annotated[int, Range(0, 3)] = 1`. `check_fields` checks all fields of a record, and the page of all
 settings shows the same descriptions. Settings whose types have no rule here, such as tuples and mappings, are checked
 by the record itself.
-
-A docstring under a field is what editors show where the field is written, and what the page of all settings is made of.
-Python itself drops it. So `help(AssemblyConfig)`, and a notebook's `AssemblyConfig?`, read it from the source on
-demand; importing costs nothing. Without a source file, as in some bundles, they show the class docstring alone.
 """
 
 from __future__ import annotations
 
-import ast
-import inspect
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
-from textwrap import dedent, indent
 from types import UnionType
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
@@ -168,20 +160,8 @@ def _check(
 ) -> None:
     if not rule.accepts(value):
         is_huge = isinstance(value, int) and value > MAX_INTEGER
-        hint = f": the most is {MAX_INTEGER:,}" if is_huge else _hint_for_number(parameter, rule, value)
-        raise ConfigError(parameter, rule.allowed, value, hint or own_hint(parameter, value))
-
-
-def _hint_for_number(parameter: str, rule: Rule, value: Any) -> str:
-    """Return the hint for a number as a text, a whole float or a scalar of NumPy; empty if it isn't one that fits."""
-    if not (isinstance(value, (str, float)) or hasattr(value, "item")):
-        return ""
-    try:
-        number = float(value)
-        plain = int(number) if number.is_integer() else number
-    except (TypeError, ValueError, OverflowError):
-        return ""
-    return f": write {parameter.rpartition('.')[2]}={plain}" if rule.accepts(plain) else ""
+        hint = f": the most is {MAX_INTEGER:,}" if is_huge else own_hint(parameter, value)
+        raise ConfigError(parameter, rule.allowed, value, hint)
 
 
 def check_type(parameter: str, value: object, kind: type, hint: str = "") -> None:
@@ -210,50 +190,3 @@ def as_keys(parameter: str, value: Any, allowed: str) -> tuple[str, ...]:
     if not isinstance(keys, (tuple, list)) or not all(isinstance(key, str) and key.strip() for key in keys):
         raise ConfigError(parameter, allowed, value)
     return tuple(keys)
-
-
-T = TypeVar("T")
-
-
-class _FieldDocs:
-    """The docstring of a class, followed by its fields: each with its type, default and docstring."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __get__(self, instance: object, owner: type) -> str:
-        parts = [f"{line}\n{indent(text, '    ')}" for line, text in describe_fields(owner)]
-        return "\n\n".join([inspect.cleandoc(self.text), *parts])
-
-
-def config_class(cls: type[T]) -> type[T]:
-    """Return the dataclass `cls` with its fields in `help`.
-
-    >>> from ctxassembly import AssemblyConfig
-    >>> print(AssemblyConfig.__doc__.partition("max_characters: ")[2].partition("encoding")[0].strip())
-    Annotated[int, Range(1)] | None = None
-        The most characters (code points) of the same text, at least 1; None sets no such limit.
-    """
-    cls.__doc__ = _FieldDocs(cls.__doc__ or "")  # type: ignore[assignment]
-    return cls
-
-
-@cache
-def describe_fields(cls: type) -> tuple[tuple[str, str], ...]:
-    """Return the fields of a class in order, each as the line that declares it and its docstring.
-
-    Empty without the source of the class.
-    """
-    try:
-        source = dedent(inspect.getsource(cls))
-    except (OSError, TypeError):
-        return ()
-    return tuple(_parse_fields(ast.parse(source).body[0]))
-
-
-def _parse_fields(node: ast.AST) -> Iterator[tuple[str, str]]:
-    body = node.body if isinstance(node, ast.ClassDef) else []
-    for statement, following in pairwise(body):
-        if isinstance(statement, ast.AnnAssign) and isinstance(following, ast.Expr):
-            text = ast.literal_eval(following.value)
-            yield ast.unparse(statement), inspect.cleandoc(text)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
 from typing import Any
 
 from ctxassembly.concurrency import aiter_completed, is_async, iter_completed
@@ -19,7 +18,7 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncEmbeddings, ChatModel, Embeddings, EnrichmentTable
 from ctxassembly.runtime.answer_run import AskedModel
 from ctxassembly.runtime.driver import Port, adrive, drive
-from ctxassembly.runtime.progress import progress_bar
+from ctxassembly.runtime.progress import Advance, progress_bar
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.tokens.counter import counter_for
 
@@ -156,6 +155,9 @@ class EnrichmentRun:
         self.estimate = EnrichmentEstimate(len(selected), chunks, calls, tokens_in, tokens_out, split_by)
         return [outline for outline, _ in selected]
 
+    def _flow(self, outline: Outline) -> Generator[Any, Any, str]:
+        return document_flow(outline, self.config, self._count, has_embedder=bool(self._embed))
+
     def _estimate_document(self, outline: Outline) -> tuple[int, int, int]:
         """Return the calls, the prompt tokens and the maximum of reply tokens for a document."""
         document = self._table.read(outline)
@@ -172,12 +174,15 @@ class EnrichmentRun:
 
     def enrich(self, outline: Outline) -> str:
         """Write the notes on one document, and return the failure; empty if there was none."""
-        return drive(document_flow(outline, self.config, self._count, has_embedder=bool(self._embed)), self._ports)
+        return drive(self._flow(outline), self._ports)
 
     async def aenrich(self, outline: Outline) -> str:
         """Async version of `enrich`."""
-        flow = document_flow(outline, self.config, self._count, has_embedder=bool(self._embed))
-        return await adrive(flow, self._ports)
+        return await adrive(self._flow(outline), self._ports)
+
+    def bar(self, is_shown: bool) -> AbstractContextManager[Advance]:
+        """Return the progress bar of the run, with the estimate in its title."""
+        return progress_bar(self.estimate.documents, "document", str(self.estimate), is_shown=is_shown)
 
     def record(self, outline: Outline, failure: str | Exception) -> None:
         """Record the outcome of a document. `MAX_FAILURES` failures in a row set `stop_reason`."""
@@ -209,11 +214,6 @@ class EnrichmentRun:
         )
 
 
-Progress = bool | Callable[[int, EnrichmentEstimate], object]
-"""True shows a bar of tqdm, if that is installed, with the estimate in its title. A function gets the number
-of documents done and the estimate; the first call, with 0, comes before any model call."""
-
-
 def enrich(
     index: Any,
     model: ChatModel,
@@ -221,7 +221,7 @@ def enrich(
     *,
     embed: Embeddings | None = None,
     limit: int | None = None,
-    progress: Progress = True,
+    progress: bool = True,
 ) -> EnrichmentResult:
     """Have `model` write notes on the documents of `index`: summary and labels, context and questions of chunks.
 
@@ -239,8 +239,9 @@ def enrich(
     >>> def model(request):
     ...     return '''{"summary": "On blood tests.", "chunks": [{"chunk": 1, "context": "On the laboratory.",
     ...                "questions": ["When do they test my iron?"]}]}'''
-    >>> print(enrich(index, model, progress=lambda done, estimate: done or print(estimate)))
+    >>> print(estimate_enrichment(index))
     documents 1, chunks 1, calls 1, tokens in 371, tokens out at most 890
+    >>> print(enrich(index, model, progress=False))
     documents 1, chunks 1, failed 0, left 0
     >>> retrieved = retrieve("iron", RetrievalConfig(strategy="keyword"), index=index)
     >>> [(hit.chunk.text, hit.chunk.metadata["page_summary"]) for hit in retrieved.hits]
@@ -260,7 +261,7 @@ def enrich(
             embedded again, with its context before its text. None keeps the stored embeddings; passing `embed` in a
             later run embeds without calling the model again.
         limit: the maximum number of documents in this run; None means all.
-        progress: True for a progress bar, or a function; see `Progress`.
+        progress: True shows a bar of tqdm, if that is installed, with the estimate in its title.
 
     Raises:
         ConfigError: `limit` is out of range, or the table has no columns for notes (add them with
@@ -269,11 +270,11 @@ def enrich(
     """
     run = EnrichmentRun(index, model, config, embed, limit)
     outlines = run.scan()
-    with _reported(progress, run.estimate) as report_done:
+    with run.bar(progress) as advance:
         try:
             for outline, failure in iter_completed(run.enrich, outlines, run.config.concurrency):
                 run.record(outline, failure)
-                report_done()
+                advance(1)
                 if run.stop_reason:
                     break
         finally:
@@ -288,7 +289,7 @@ async def aenrich(
     *,
     embed: AsyncEmbeddings | Embeddings | None = None,
     limit: int | None = None,
-    progress: Progress = True,
+    progress: bool = True,
 ) -> EnrichmentResult:
     """Async version of `enrich`. A sync model or `embed` is called in threads.
 
@@ -303,12 +304,12 @@ async def aenrich(
     """
     run = EnrichmentRun(index, model, config, embed, limit, needs_sync=False)
     outlines = await Port(run.scan).acall()
-    with _reported(progress, run.estimate) as report_done:
+    with run.bar(progress) as advance:
         try:
             async with aclosing(aiter_completed(run.aenrich, outlines, run.config.concurrency)) as outcomes:
                 async for outline, failure in outcomes:
                     run.record(outline, failure)
-                    report_done()
+                    advance(1)
                     if run.stop_reason:
                         break
         finally:
@@ -329,17 +330,3 @@ def estimate_enrichment(
     run = EnrichmentRun(index, lambda _: "", config, embed, limit)
     run.scan()
     return run.estimate
-
-
-@contextmanager
-def _reported(progress: Any, estimate: EnrichmentEstimate) -> Iterator[Callable[[], object]]:
-    """Yield a function to call after each document. The estimate is shown at once."""
-    if not (isinstance(progress, bool) or callable(progress)):
-        raise InputError(f"progress must be True, False or a function, got {safe_repr(progress)}")
-    if callable(progress):
-        progress(0, estimate)
-        done = count(1)
-        yield lambda: progress(next(done), estimate)
-        return
-    with progress_bar(estimate.documents, "document", str(estimate), is_shown=progress) as advance:
-        yield lambda: advance(1)

@@ -1,6 +1,5 @@
 from ctxassembly.evaluate.diagnosis import Diagnosis as Diagnosis
 from ctxassembly.evaluate.diagnosis import DiagnosisReport as DiagnosisReport
-from ctxassembly.evaluate.diagnosis import Remedy as Remedy
 from ctxassembly.evaluate.diagnosis import diagnose as diagnose
 from ctxassembly.evaluate.losses import Layer as Layer
 from ctxassembly.evaluate.questions import Evidence as Evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,20 +50,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _evaluate(given: argparse.Namespace) -> EvaluationReport:
     corpus = read_folder(given.store)
-    chunks = split_texts(corpus)
-    model = _load_model(given.model) if given.model else None
+    chunks = [chunk for name, text in corpus.items() for chunk in split_text(name, text)]
+    model = None
+    if given.model:
+        from ctxassembly.stores.sentence_transformers import SentenceTransformerEmbeddings
+
+        model = SentenceTransformerEmbeddings(given.model)
     index = MemoryIndex(chunks, model.embed_documents([chunk.text for chunk in chunks]) if model else None)
     systems = {
         "hits in order": _system(index, model, AssemblyConfig(enabled=False, max_tokens=given.budget)),
         "ctxassembly": _system(index, model, AssemblyConfig(max_tokens=given.budget)),
     }
     return evaluate(given.questions, systems, corpus=corpus)
-
-
-def _load_model(name: str) -> Any:
-    from ctxassembly.stores.sentence_transformers import SentenceTransformerEmbeddings
-
-    return SentenceTransformerEmbeddings(name)
 
 
 def _system(index: MemoryIndex, model: Any, config: AssemblyConfig) -> Callable[..., Context]:
@@ -89,17 +87,13 @@ def read_folder(folder: Path) -> dict[str, str]:
     return texts
 
 
-def split_texts(texts: Mapping[str, str]) -> list[Chunk]:
-    """Return the chunks of all documents: as many whole sentences as have room in `CHUNK_CHARS`.
+def split_text(name: str, text: str) -> Iterator[Chunk]:
+    """Yield the chunks of a document: as many whole sentences as have room in `CHUNK_CHARS`.
 
-    >>> chunks = split_texts({"a.txt": "Drink water. " * 100})
+    >>> chunks = split_text("a.txt", "Drink water. " * 100)
     >>> [(chunk.id, chunk.index, chunk.start, len(chunk.text)) for chunk in chunks]
     [('a.txt#0', 0, 0, 987), ('a.txt#1', 1, 988, 311)]
     """
-    return [chunk for name, text in texts.items() for chunk in _split(name, text)]
-
-
-def _split(name: str, text: str) -> Iterator[Chunk]:
     spans: list[tuple[int, int]] = []
     for start, end in sentence_spans(text):
         if spans and end - spans[-1][0] <= CHUNK_CHARS:

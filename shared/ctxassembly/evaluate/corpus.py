@@ -12,7 +12,7 @@ they are.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import pairwise
@@ -138,9 +138,12 @@ BOUNDARY = "\0"
 class Meter:
     """Measures contexts over documents. A context is given by its runs: the source characters that it has, in order."""
 
-    def __init__(self, texts: Mapping[str, str], parent: Meter | None = None) -> None:
-        """`texts` are the documents by id; `parent` has those that `texts` hasn't."""
-        self._texts, self._parent = texts, parent
+    def __init__(self, texts: Mapping[str, str], parent: Meter | None = None, least: int | None = None) -> None:
+        """`texts` are the documents by id; `parent` has those that `texts` hasn't.
+
+        Sentences of at least `least` characters count from another place, too; None means `LEAST_ELSEWHERE`.
+        """
+        self._texts, self._parent, self._least = texts, parent, least
         self.dense: Dense = Dense(texts, parent.dense if parent else None)
 
     def text(self, span: DocumentSpan) -> str:
@@ -149,28 +152,19 @@ class Meter:
             return self._parent.text(span)
         return self._texts.get(span.document_id, "")[span.start : span.end]
 
-    def recall(self, evidence: Sequence[DocumentSpan], runs: Sequence[DocumentSpan], least: int | None = None) -> float:
-        """Return the share of the characters of `evidence` that `runs` have, without white space.
-
-        Sentences of at least `least` characters count from another place, too; None means `LEAST_ELSEWHERE`.
-        """
-        found = self.found(evidence, [self.dense.span(run) for run in runs], least)
+    def recall(self, evidence: Sequence[DocumentSpan], runs: Sequence[DocumentSpan]) -> float:
+        """Return the share of the characters of `evidence` that `runs` have, without white space."""
+        found = self.found(evidence, [self.dense.span(run) for run in runs])
         return size(found) / size(self._evidence(evidence))
 
-    def evidence_end(
-        self,
-        evidence: Sequence[DocumentSpan],
-        runs: Sequence[DocumentSpan],
-        text: str,
-        least: int | None = None,
-    ) -> int | None:
+    def evidence_end(self, evidence: Sequence[DocumentSpan], runs: Sequence[DocumentSpan], text: str) -> int | None:
         """Return the number of characters of `text` up to the end of the last evidence; None if some is missing."""
-        total = size(self.found(evidence, [self.dense.span(run) for run in runs], least))
-        if total < size(self._evidence(evidence)):
-            return None
 
         def has_all(chars: int) -> bool:
-            return size(self.found(evidence, [self.dense.span(run) for run in _first(runs, chars)], least)) == total
+            return self.recall(evidence, _first(runs, chars)) == 1
+
+        if self.recall(evidence, runs) < 1:
+            return None
 
         length = sum(run.end - run.start for run in runs)
         read = _first(runs, bisect_left(range(length + 1), True, key=has_all))
@@ -181,9 +175,7 @@ class Meter:
             end = max(end, (text.find(piece) if at < 0 else at) + len(piece))
         return end
 
-    def found(
-        self, evidence: Sequence[DocumentSpan], runs: Sequence[DocumentSpan], least: int | None = None
-    ) -> list[DocumentSpan]:
+    def found(self, evidence: Sequence[DocumentSpan], runs: Sequence[DocumentSpan]) -> list[DocumentSpan]:
         """Return the evidence that the dense `runs` have: dense, ascending spans that don't touch."""
         wanted = self._evidence(evidence)
         found = overlap(wanted, union(runs))
@@ -192,12 +184,12 @@ class Meter:
         text = BOUNDARY.join(self.dense.text(run) for run in _joined(runs))
         elsewhere = [
             sentence
-            for sentence in self.sentences(evidence, least)
+            for sentence in self.sentences(evidence)
             if size(overlap([sentence], found)) < sentence.end - sentence.start and self.dense.text(sentence) in text
         ]
         return union((*found, *elsewhere))
 
-    def sentences(self, evidence: Sequence[DocumentSpan], least: int | None = None) -> list[DocumentSpan]:
+    def sentences(self, evidence: Sequence[DocumentSpan]) -> list[DocumentSpan]:
         """Return the sentences of `evidence` that count from another place, too; dense."""
         found = []
         for span in evidence:
@@ -207,7 +199,7 @@ class Meter:
                 self.dense.span(DocumentSpan(span.document_id, span.start + first, span.start + last))
                 for first, last in pairwise(edges)
             ]
-        least = LEAST_ELSEWHERE if least is None else least
+        least = LEAST_ELSEWHERE if self._least is None else self._least
         return [sentence for sentence in found if sentence.end - sentence.start >= least]
 
     def _evidence(self, evidence: Sequence[DocumentSpan]) -> list[DocumentSpan]:
@@ -320,6 +312,11 @@ class Located(NamedTuple):
         """All places of all pieces."""
         return [span for spans in self.pieces for span in spans]
 
+    @property
+    def recall(self) -> float:
+        """The share of the evidence that the pieces have."""
+        return self.meter.recall(self.evidence, self.runs)
+
 
 def locate(evidence: Sequence[Evidence], pieces: Sequence[Piece], corpus: Corpus) -> Located:
     """Return `evidence` and `pieces` as spans."""
@@ -328,22 +325,14 @@ def locate(evidence: Sequence[Evidence], pieces: Sequence[Piece], corpus: Corpus
     marked = {span.document_id for span in wanted if span.document_id.startswith(_LOOSE)}
     places = []
     for piece in pieces:
-        run = place = _corpus_span(piece, corpus) or _loose(f"{_LOOSE}text {piece.text}", piece.text, texts)
+        run = place = _corpus_span(piece, corpus) or _loose(piece.text, texts)
         if piece.document_id and piece.start is not None and piece.document_id not in corpus.texts:
             place = DocumentSpan(piece.document_id, piece.start, piece.start + len(piece.text))
-        places.append(tuple(dict.fromkeys((run, place, *_id_marks(piece, marked, texts)))))
-    return Located(Meter(texts, corpus.meter), wanted, places)
-
-
-def _id_marks(piece: Piece, marked: Container[str], texts: Mapping[str, str]) -> Iterator[DocumentSpan]:
-    """Yield the part of a chunk or a document, marked by its id, that `piece` is."""
-    chunk, document = f"{_LOOSE}chunk {piece.chunk_id}", f"{_LOOSE}document {piece.document_id}"
-    if document in marked:
-        yield DocumentSpan(document, 0, 1)
-    if chunk in marked and chunk not in texts:
-        yield DocumentSpan(chunk, 0, 1)
-    elif chunk in marked and piece.chunk_start is not None:
-        yield DocumentSpan(chunk, piece.chunk_start, min(piece.chunk_start + len(piece.text), len(texts[chunk])))
+        marks = (f"{_LOOSE}chunk {piece.chunk_id}", f"{_LOOSE}document {piece.document_id}")
+        places.append(tuple(dict.fromkeys((run, place, *(DocumentSpan(one, 0, 1) for one in marks if one in marked)))))
+    # A quotation counts wherever its words are, however short it is.
+    least = 0 if all(one.quotation is not None for one in evidence) else None
+    return Located(Meter(texts, corpus.meter, least), wanted, places)
 
 
 def _corpus_span(piece: Piece, corpus: Corpus) -> DocumentSpan | None:
@@ -375,18 +364,19 @@ def _evidence_span(evidence: Evidence, pieces: Sequence[Piece], corpus: Corpus, 
         if found := corpus.find_quotation(evidence):
             return found
         quotation = _as_written(evidence.quotation, pieces)
-        return _loose(f"{_LOOSE}text {quotation}", quotation, texts)
+        return _loose(quotation, texts)
     if evidence.chunk_id is not None:
         chunk = corpus.chunks.get(evidence.chunk_id)
-        name = f"{_LOOSE}chunk {evidence.chunk_id}"
         if chunk is None or not chunk.text.strip():
-            return DocumentSpan(name, 0, 1)
+            return DocumentSpan(f"{_LOOSE}chunk {evidence.chunk_id}", 0, 1)
         own = Piece(chunk.text, chunk.document_id, chunk.start, chunk.id, 0)
-        return _corpus_span(own, corpus) or _loose(name, chunk.text, texts)
+        return _corpus_span(own, corpus) or _loose(chunk.text, texts)
     return DocumentSpan(f"{_LOOSE}document {evidence.document_id}", 0, 1)
 
 
-def _loose(name: str, text: str, texts: dict[str, str]) -> DocumentSpan:
+def _loose(text: str, texts: dict[str, str]) -> DocumentSpan:
+    """Return `text` as a document of its own, and add that to `texts`."""
+    name = f"{_LOOSE}text {text}"
     texts[name] = text
     return DocumentSpan(name, 0, len(text))
 

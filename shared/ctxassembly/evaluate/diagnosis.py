@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 from ctxassembly.config.assembly import DEFAULT_MIN_RELEVANCE, AssemblyConfig
@@ -18,6 +17,7 @@ from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
 from ctxassembly.data.retrieval import Retrieved
+from ctxassembly.data.validation import MAX_INTEGER
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.evaluate.corpus import Corpus, is_in_corpus
 from ctxassembly.evaluate.losses import (
@@ -28,8 +28,6 @@ from ctxassembly.evaluate.losses import (
     holders_of,
     loss_in_assembly,
     loss_in_retrieval,
-    loss_of_split,
-    parts_of,
     share_read,
 )
 from ctxassembly.evaluate.questions import Evidence, LabeledQuestion, read_questions
@@ -42,21 +40,6 @@ from ctxassembly.safe_repr import pluralize
 
 MAX_TEXT_CHARS = 80
 """Most characters of a question or of evidence in a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """A setting that was changed for one question, and whether its evidence then is in the context.
-
-    >>> print(Remedy("limit=40", keeps=True))
-    limit=40 keeps it
-    """
-
-    setting: str
-    keeps: bool
-
-    def __str__(self) -> str:
-        return f"{self.setting} {'keeps it' if self.keeps else 'does not help'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +60,13 @@ class Diagnosis:
     """The chunk that got furthest of those that have it. None if there is none."""
     reason: str
     """In words, without any text of a chunk."""
-    remedies: tuple[Remedy, ...] = ()
-    """The settings that were tried."""
-    advice: str | None = None
-    """What can't be tried here: a change of the documents or of the filter."""
+    remedies: Mapping[str, bool] = field(default_factory=dict, hash=False)
+    """The settings that were tried, and whether the context then has the evidence."""
+
+    @property
+    def advice(self) -> str | None:
+        """What would help and can't be tried here: a change of the documents or of the filter."""
+        return ADVICE.get(self.layer) if self.layer else None
 
     @property
     def description(self) -> str:
@@ -100,8 +86,8 @@ class Diagnosis:
     @property
     def tried(self) -> str:
         """The settings that were tried and the advice, in a line."""
-        useless = ", ".join(remedy.setting for remedy in self.remedies if not remedy.keeps)
-        parts = [str(remedy) for remedy in self.remedies if remedy.keeps]
+        useless = ", ".join(setting for setting, keeps in self.remedies.items() if not keeps)
+        parts = [f"{setting} keeps it" for setting, keeps in self.remedies.items() if keeps]
         return "; ".join(filter(None, (*parts, useless and f"no help: {useless}", self.advice)))
 
 
@@ -110,7 +96,7 @@ class DiagnosisReport:
     """What became of all evidence. It prints as a table of the layers, with an example of each.
 
     >>> question = LabeledQuestion("How long?", (Evidence(quotation="two hours"),))
-    >>> tried = (Remedy("max_tokens=800", keeps=True),)
+    >>> tried = {"max_tokens=800": True}
     >>> lost = Diagnosis(question, question.evidence[0], "over budget", "a#0", "a#0 was dropped: budget", tried)
     >>> print(DiagnosisReport((lost,)))
     1 question with 1 piece of evidence: 0 read, 1 lost
@@ -138,21 +124,15 @@ class DiagnosisReport:
         found = Counter(row.layer for row in self.rows)
         return {layer: found[layer] for layer in LAYERS if found[layer]}
 
-    def remedies(self, layer: Layer) -> Mapping[str, int]:
-        """Return the settings tried for the losses of `layer`, each with the number of pieces that it keeps."""
-        kept = Counter[str]()
-        for remedy in (remedy for row in self.lost if row.layer == layer for remedy in row.remedies):
-            kept[remedy.setting] += remedy.keeps
-        return dict(kept.most_common())
-
     def table(self) -> list[tuple[str, str, str]]:
         """Return the rows that are printed: the layer, the pieces lost there, and the settings that keep them."""
         rows: list[tuple[str, str, str]] = []
         for layer, count in self.counts.items():
-            remedies = self.remedies(layer)
-            tried = [f"{setting} keeps {kept}" for setting, kept in remedies.items() if kept]
-            tried += ["no setting that was tried"] if remedies and not tried else []
-            advice = {row.advice: None for row in self.lost if row.layer == layer and row.advice}
+            own = [row for row in self.lost if row.layer == layer]
+            kept = Counter(setting for row in own for setting, keeps in row.remedies.items() if keeps)
+            tried = [f"{setting} keeps {number}" for setting, number in kept.most_common()]
+            tried += ["no setting that was tried"] if not tried and any(row.remedies for row in own) else []
+            advice = {row.advice: None for row in own if row.advice}
             rows.append((layer, f"{count:,}", "; ".join((*tried, *advice))))
         return rows
 
@@ -232,8 +212,8 @@ def diagnose(
     >>> report = diagnose([asked], index=index, retrieval=RetrievalConfig(strategy="keyword", limit=1))
     >>> report.counts, report.rows[0].reason
     ({'ranked out': 1}, 'place 2 after fuse, where 1 are kept')
-    >>> print(*report.rows[0].remedies, sep=", ")
-    limit=2 keeps it, candidates=16 does not help
+    >>> report.rows[0].remedies
+    {'limit=2': True, 'candidates=16': False}
 
     Args:
         questions: whatever `read_questions` reads. The `filter` of a question holds in every search.
@@ -296,14 +276,14 @@ class _Examination:
     def row(self, evidence: Evidence) -> Diagnosis:
         """Return what became of `evidence`."""
         run = self.run(self.current)
-        if self.is_read(evidence, run):
+        if is_read(evidence, run.context):
             return Diagnosis(self.question, evidence, None, None, "it is in the context")
         loss = self.find_loss(evidence, run)
         # Without an index the settings of retrieval have no effect, and what is lost before the hits stays lost.
         can_try = self.index is not None or loss.layer != "not found"
         tried = _settings_to_try(loss.layer, self.current, can_embed="embed" in self.options) if can_try else ()
-        remedies = tuple(Remedy(one.name, self.is_read(evidence, self.run(one))) for one in tried)
-        return Diagnosis(self.question, evidence, *loss, remedies, ADVICE.get(loss.layer))
+        remedies = {one.name: is_read(evidence, self.run(one).context) for one in tried}
+        return Diagnosis(self.question, evidence, *loss, remedies)
 
     def run(self, settings: _Settings) -> _Run:
         """Return the run under `settings`. Each search is made once."""
@@ -322,13 +302,6 @@ class _Examination:
     def _asked(self, text: str) -> Question:
         return Question(text, filter=self.question.filter)
 
-    def is_read(self, evidence: Evidence, run: _Run) -> bool:
-        """Return True if the context has the evidence. Blanks between chunks don't count."""
-        shown = (piece.candidate.chunk for one in run.context.passages for piece in one.pieces)
-        corpus = Corpus.of({chunk.identity: chunk for chunk in shown}.values())
-        known = corpus if evidence.quotation is None and is_in_corpus(evidence, corpus) else Corpus()
-        return share_read(evidence, run.context, known) >= READ_SHARE
-
     def find_loss(self, evidence: Evidence, run: _Run) -> Loss:
         """Return where the evidence, which isn't in the context, was lost."""
         hits = [hit.chunk for hit in run.hits]
@@ -339,8 +312,8 @@ class _Examination:
         holders = sorted(holders_of(evidence, known), key=lambda chunk: -sum(chunk.id in step.ids for step in steps))
         if in_retrieval := furthest(self._loss_of_chunk(chunk, run) for chunk in holders[:MAX_HOLDERS]):
             return in_retrieval
-        if split := loss_of_split(evidence, known, partial(self._loss_of_part, run)):
-            return split
+        if is_split(evidence, known):
+            return Loss("split apart", None, "no single chunk has it, several together do")
         if self.index is None:
             return Loss("not found", None, "no hit of the retriever has it")
         if hidden := self._hidden_holder(evidence, known):
@@ -350,9 +323,6 @@ class _Examination:
             loss = self._loss_in_search(expect)
             if loss.layer != "not in the corpus":
                 return loss
-        if evidence.start is not None and known and all(chunk.start is None for chunk in known):
-            reason = f"the chunks of {evidence.document_id} have no offsets: mark quotations instead"
-            return Loss("not in the corpus", None, reason)
         return Loss("not in the corpus", None, "no chunk has it, whole or in parts")
 
     def _find_chunks(self, evidence: Evidence) -> list[Chunk]:
@@ -372,9 +342,11 @@ class _Examination:
         if self.question.filter is None or evidence.document_id is None or self.store is None:
             return None
         chunks = self.store.fetch([ChunkRef(evidence.document_id)])
-        ids = [chunk.id for chunk in holders_of(evidence, chunks) or (one for one, _ in parts_of(evidence, chunks))]
         known = {chunk.id for chunk in visible}
-        return next((id_ for id_ in ids if id_ not in known), None)
+        hidden = [chunk for chunk in chunks if chunk.id not in known]
+        if hidden and is_split(evidence, chunks):
+            return next(iter(holders_of(evidence, hidden)), hidden[0]).id
+        return None
 
     def _loss_of_chunk(self, chunk: Chunk, run: _Run) -> Loss:
         """Return the loss of a chunk that isn't a hit."""
@@ -390,13 +362,19 @@ class _Examination:
         asked = self._asked(self.question.text)
         return loss_in_retrieval(explain(asked, expect, self.current.retrieval, index=self.index, **self.options))
 
-    def _loss_of_part(self, run: _Run, chunk: Chunk, part: Evidence) -> Loss | None:
-        """Return the loss of a part of split evidence, None if the context has it."""
-        if self.is_read(part, run):
-            return None
-        if any(hit.chunk.id == chunk.id for hit in run.hits):
-            return loss_in_assembly(chunk, run.context)
-        return self._loss_of_chunk(chunk, run)
+
+def is_read(evidence: Evidence, context: Context) -> bool:
+    """Return True if `context` has the evidence. Blanks between chunks don't count."""
+    shown = (piece.candidate.chunk for one in context.passages for piece in one.pieces)
+    corpus = Corpus.of({chunk.identity: chunk for chunk in shown}.values())
+    known = corpus if evidence.quotation is None and is_in_corpus(evidence, corpus) else Corpus()
+    return share_read(evidence, context, known) >= READ_SHARE
+
+
+def is_split(evidence: Evidence, chunks: Sequence[Chunk]) -> bool:
+    """Return True if `chunks`, joined by document, have the evidence."""
+    config = AssemblyConfig(max_tokens=MAX_INTEGER, dedup="none", neighbors="unfiltered")
+    return is_read(evidence, assemble([Hit(chunk) for chunk in chunks], config))
 
 
 def _settings_to_try(layer: Layer, current: _Settings, *, can_embed: bool) -> Iterator[_Settings]:
@@ -414,7 +392,6 @@ def _settings_to_try(layer: Layer, current: _Settings, *, can_embed: bool) -> It
         "split apart": [wider],
         "not found": search,
         "not fused": [{"min_similarity": None}],
-        "reranked away": [wider],
         "ranked out": search,
         "refused": [{"min_evidence": None}],
     }

@@ -22,8 +22,8 @@ class Evidence:
 
     A quotation or a chunk may name its document, too.
 
-    >>> Evidence(document_id="gastro", start=10, end=45).kind, Evidence(quotation="two hours before").kind
-    ('span', 'quotation')
+    >>> Evidence(document_id="gastro", start=10, end=45).quotation, Evidence(quotation="two hours before").quotation
+    (None, 'two hours before')
     """
 
     document_id: str | None = None
@@ -42,25 +42,13 @@ class Evidence:
         ways = [name for name in ("start", "chunk_id", "quotation") if getattr(self, name) is not None]
         if len(ways) > 1:
             raise InputError(f"a piece of evidence is marked in one way, got {' and '.join(ways)}")
-        if (self.start is None) != (self.end is None):
-            raise InputError("a span of evidence needs start and end")
-        if self.start is not None and self.end is not None:
-            if not (type(self.start) is int and type(self.end) is int and 0 <= self.start < self.end):
-                given = f"{self.start!r} and {self.end!r}"
-                raise InputError(f"start and end must be integers, 0 <= start < end, got {given}")
-            if self.document_id is None:
-                raise InputError("a span of evidence needs a document_id")
+        if self.start is not None or self.end is not None:
+            is_span = type(self.start) is int and type(self.end) is int and 0 <= self.start < self.end
+            if not is_span or self.document_id is None:
+                given = f"{self.document_id!r}, {self.start!r} and {self.end!r}"
+                raise InputError(f"a span needs document_id, and start and end with 0 <= start < end, got {given}")
         if not ways and self.document_id is None:
             raise InputError("evidence needs a quotation, a chunk_id, or a document_id with or without start and end")
-
-    @property
-    def kind(self) -> str:
-        """The way it is marked: "span", "chunk", "document" or "quotation"."""
-        if self.quotation is not None:
-            return "quotation"
-        if self.chunk_id is not None:
-            return "chunk"
-        return "document" if self.start is None else "span"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -140,9 +140,11 @@ class EvaluationReport:
 
     def _repr_html_(self) -> str:
         heads = ("measure", *self.systems)
-        tables = [table("Means with 95 % intervals", heads, [(title, *cells) for title, cells in self._means(_long)])]
+        tables = [
+            table("Means with 95 % intervals", heads, [(title, *cells) for title, cells in self._means(is_long=True)])
+        ]
         if others := self._others:
-            rows = [(title, *cells) for title, cells in self._differences(_long)]
+            rows = [(title, *cells) for title, cells in self._differences(is_long=True)]
             tables.append(table(self._difference_title, ("measure", *others), rows))
         by_question = fold("Recall of each question", self._questions())
         return render_section(self._title, notes_list(self._remarks), *tables, by_question)
@@ -159,9 +161,9 @@ class EvaluationReport:
 
     def __str__(self) -> str:
         lines = [self._title, *(f"- {remark}" for remark in self._remarks), ""]
-        lines += _aligned(self.systems, self._means(_short))
+        lines += _aligned(self.systems, self._means(is_long=False))
         if self._others:
-            lines += ["", f"{self._difference_title}:", *_aligned(self._others, self._differences(_short))]
+            lines += ["", f"{self._difference_title}:", *_aligned(self._others, self._differences(is_long=False))]
         return "\n".join(lines)
 
     @property
@@ -188,14 +190,16 @@ class EvaluationReport:
                 remarks.append(f"{system}: {pluralize(len(own), 'error')}: {listed}")
         return remarks
 
-    def _means(self, write: Any) -> Iterator[tuple[str, list[str]]]:
+    def _means(self, *, is_long: bool) -> Iterator[tuple[str, list[str]]]:
         for name in self.measures:
-            yield MEASURES[name].title, [write(self.estimate(system, name), name) for system in self.systems]
+            found = [self.estimate(system, name) for system in self.systems]
+            yield MEASURES[name].title, [_cell(one, name, "", is_long=is_long) for one in found]
 
-    def _differences(self, write: Any) -> Iterator[tuple[str, list[str]]]:
+    def _differences(self, *, is_long: bool) -> Iterator[tuple[str, list[str]]]:
         for name in self.measures:
             found = [self.difference(system, name) for system in self._others]
-            yield MEASURES[name].title, [write(one, name, "+") + (DIFFERS if one.differs else "") for one in found]
+            cells = [_cell(one, name, "+", is_long=is_long) + (DIFFERS if one.differs else "") for one in found]
+            yield MEASURES[name].title, cells
 
 
 def _check_measure(measure: str) -> None:
@@ -203,22 +207,16 @@ def _check_measure(measure: str) -> None:
         raise ConfigError("measure", f"one of {', '.join(map(repr, MEASURES))}", measure)
 
 
-def _short(estimate: Estimate, measure: str, sign: str = "") -> str:
-    """Return a mean with half the width of its interval."""
+def _cell(estimate: Estimate, measure: str, sign: str, *, is_long: bool) -> str:
+    """Return a mean with its interval, or in short with half the width of it."""
     if np.isnan(estimate.mean):
         return "–"
     decimals = MEASURES[measure].decimals
+    mean = _number(estimate.mean, decimals, sign)
+    if is_long:
+        return f"{mean} [{_number(estimate.low, decimals, sign)}, {_number(estimate.high, decimals, sign)}]"
     half = _number((estimate.high - estimate.low) / 2, decimals)
-    return f"{_number(estimate.mean, decimals, sign)} ±{half.removeprefix('0') if decimals else half}"
-
-
-def _long(estimate: Estimate, measure: str, sign: str = "") -> str:
-    """Return a mean with its interval."""
-    if np.isnan(estimate.mean):
-        return "–"
-    decimals = MEASURES[measure].decimals
-    low, high = (_number(bound, decimals, sign) for bound in (estimate.low, estimate.high))
-    return f"{_number(estimate.mean, decimals, sign)} [{low}, {high}]"
+    return f"{mean} ±{half.removeprefix('0') if decimals else half}"
 
 
 def _number(value: float, decimals: int, sign: str = "") -> str:

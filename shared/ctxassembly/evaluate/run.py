@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -14,7 +13,7 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.evaluate.corpus import Corpus, Located, is_in_corpus, locate, size, without_blanks
 from ctxassembly.evaluate.questions import LabeledQuestion, read_questions
 from ctxassembly.evaluate.report import DEPTHS, EvaluationReport, EvaluationRow
-from ctxassembly.evaluate.systems import System, SystemResult, as_system, read_result
+from ctxassembly.evaluate.systems import SystemResult, as_system, read_result
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
 from ctxassembly.text.words import normalize_wording, words
@@ -28,8 +27,6 @@ ABSTENTIONS = tuple(
     ).split("|")
 )
 """The beginnings of answers that prompts of others ask for; LlamaIndex answers "Empty Response" without nodes."""
-Task = tuple[LabeledQuestion, str]
-"""A question and the name of a system."""
 
 
 def evaluate(
@@ -75,31 +72,30 @@ def evaluate(
         raise InputError(f"systems must be a dict of at least one system by name, got {safe_repr(systems)}")
     if baseline is not None and baseline not in systems:
         raise ConfigError("baseline", f"the name of a system, one of {', '.join(map(repr, systems))}", baseline)
-    measuring = Measuring(Corpus.of(corpus), encoding)
+    documents, count = Corpus.of(corpus), counter_for(encoding).count
     functions = {name: as_system(name, system) for name, system in systems.items()}
     tasks = [*product(asked, systems)]
+
+    def row_of(task: tuple[LabeledQuestion, str]) -> EvaluationRow:
+        question, name = task
+        try:
+            result = read_result(functions[name](question))
+        except Exception as error:  # noqa: BLE001 - shown in the report, and the other systems go on
+            return EvaluationRow(question.id, name, error=describe_error(error))
+        values = measure(question, result, documents, count)
+        known = {name: value for name, value in values.items() if value is not None}
+        return EvaluationRow(question.id, name, known, len(without_blanks(result.text)), result.answer)
+
     rows: dict[tuple[str, str], EvaluationRow] = {}
     with progress_bar(len(tasks), "question", "evaluate", is_shown=progress) as advance:
-        for (question, name), row in iter_completed(lambda task: _row(task, functions, measuring), tasks, workers):
+        for (question, name), row in iter_completed(row_of, tasks, workers):
             if isinstance(row, Exception):
                 raise row
             rows[question.id, name] = row
             advance(1)
     ordered = tuple(rows[question.id, name] for question, name in tasks)
-    notes = tuple(_notes(asked, measuring.corpus))
+    notes = tuple(_notes(asked, documents))
     return EvaluationReport(ordered, tuple(systems), baseline or tasks[0][1], asked, notes)
-
-
-def _row(task: Task, systems: Mapping[str, System], measuring: Measuring) -> EvaluationRow:
-    """Ask a system a question, and return the measures of its result."""
-    question, name = task
-    try:
-        result = read_result(systems[name](question))
-    except Exception as error:  # noqa: BLE001 - shown in the report, and the other systems go on
-        return EvaluationRow(question.id, name, error=describe_error(error))
-    values = measuring.measure(question, result)
-    known = {measure: value for measure, value in values.items() if value is not None}
-    return EvaluationRow(question.id, name, known, len(without_blanks(result.text)), result.answer)
 
 
 def _notes(questions: tuple[LabeledQuestion, ...], corpus: Corpus) -> Iterator[str]:
@@ -111,35 +107,26 @@ def _notes(questions: tuple[LabeledQuestion, ...], corpus: Corpus) -> Iterator[s
     if missing := list(dict.fromkeys(id_ for id_, piece in pieces if not is_in_corpus(piece, corpus))):
         listed = ", ".join(missing[:5])
         yield f"{pluralize(len(missing), 'question')} with evidence that isn't in the corpus: {listed}"
-    if not corpus.texts and any(piece.kind == "span" for _, piece in pieces):
+    if not corpus.texts and any(piece.start is not None for _, piece in pieces):
         yield "without corpus=, spans are only found in results that give the offsets of their text"
 
 
-@dataclass(frozen=True)
-class Measuring:
-    """What results are measured with."""
-
-    corpus: Corpus
-    encoding: str | Callable[[str], int] = "cl100k_base"
-
-    def count(self, text: str) -> int:
-        """Return the tokens of `text`."""
-        return counter_for(self.encoding).count(text)
-
-    def measure(self, question: LabeledQuestion, result: SystemResult) -> dict[str, float | None]:
-        """Return the measures of `result` by name; None where there is nothing to measure."""
-        tokens = self.count(result.text)
-        located = locate(question.evidence, result.pieces, self.corpus)
-        recall, end = _recall(question, result, located)
-        values: dict[str, float | None] = {"recall": recall, "tokens": float(tokens)}
-        if recall is not None:
-            depth = None if end is None else self.count(result.text[:end])
-            values["complete"] = float(end is not None)
-            values["recall_per_1000_tokens"] = 1000 * recall / tokens if tokens else 0.0
-            values |= {f"within_{most}": float(depth is not None and depth <= most) for most in DEPTHS}
-        values["citations"] = _right_citations(result, located)
-        values["abstention"] = _right_abstention(question, result)
-        return values
+def measure(
+    question: LabeledQuestion, result: SystemResult, corpus: Corpus, count: Callable[[str], int]
+) -> dict[str, float | None]:
+    """Return the measures of `result` by name; None where there is nothing to measure. `count` counts tokens."""
+    tokens = count(result.text)
+    located = locate(question.evidence, result.pieces, corpus)
+    recall, end = _recall(question, result, located)
+    values: dict[str, float | None] = {"recall": recall, "tokens": float(tokens)}
+    if recall is not None:
+        depth = None if end is None else count(result.text[:end])
+        values["complete"] = float(end is not None)
+        values["recall_per_1000_tokens"] = 1000 * recall / tokens if tokens else 0.0
+        values |= {f"within_{most}": float(depth is not None and depth <= most) for most in DEPTHS}
+    values["citations"] = _right_citations(result, located)
+    values["abstention"] = _right_abstention(question, result)
+    return values
 
 
 def _recall(question: LabeledQuestion, result: SystemResult, located: Located) -> tuple[float | None, int | None]:
@@ -148,10 +135,7 @@ def _recall(question: LabeledQuestion, result: SystemResult, located: Located) -
     The end is None if some evidence is missing.
     """
     if located.evidence:
-        # A quotation counts wherever its words are, however short it is.
-        least = 0 if all(one.quotation is not None for one in question.evidence) else None
-        end = located.meter.evidence_end(located.evidence, located.runs, result.text, least)
-        return located.meter.recall(located.evidence, located.runs, least), end
+        return located.recall, located.meter.evidence_end(located.evidence, located.runs, result.text)
     if question.answer and question.is_answerable:
         return _answer_words(question.answer, result.text)
     return None, None
@@ -187,23 +171,12 @@ def _right_citations(result: SystemResult, located: Located) -> float | None:
 def _right_abstention(question: LabeledQuestion, result: SystemResult) -> float | None:
     """Return 1 if the system abstains where there is no answer, and answers where there is one; else 0.
 
-    A context without text abstains, too. None if a system that only gives contexts is asked what has an answer.
+    None if a system that only gives contexts is asked what has an answer. A context without text abstains. An answer
+    does if it is empty, has the sentence that our prompts ask for, or begins with one of `ABSTENTIONS`.
     """
     if result.answer is None:
         return None if question.is_answerable else float(not result.text.strip())
-    return float(has_abstained(result) != question.is_answerable)
-
-
-def has_abstained(result: SystemResult) -> bool:
-    """Return True if the answer of `result` is that there is none.
-
-    That is an empty answer, the sentence that our prompts ask for, or one that begins with one of `ABSTENTIONS`.
-
-    >>> [has_abstained(SystemResult("", answer=answer)) for answer in ("I don't know.", "Two hours.")]
-    [True, False]
-    """
-    if result.abstained is not None:
-        return result.abstained
-    answer = normalize_wording(result.answer or "")
+    answer = normalize_wording(result.answer)
     asked_for = (normalize_wording(one.not_enough).rstrip(".") for one in LANGUAGES.values())
-    return not answer or answer.startswith(ABSTENTIONS) or any(sentence in answer for sentence in asked_for)
+    said = not answer or answer.startswith(ABSTENTIONS) or any(sentence in answer for sentence in asked_for)
+    return float((said if result.abstained is None else result.abstained) != question.is_answerable)

@@ -11,13 +11,12 @@ from typing import Any
 from ctxassembly.assembly.call import System as AssemblySystem
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.data.blocks import AssembledBlock, block_in
 from ctxassembly.data.chunks import Chunk, Hit
-from ctxassembly.data.citations import Citation
+from ctxassembly.data.citations import AssembledBlock, Citation, block_in
 from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import InputError
 from ctxassembly.evaluate.questions import LabeledQuestion
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.assemble import assemble
 from ctxassembly.safe_repr import safe_repr, to_id
 

@@ -10,7 +10,7 @@ from ctxassembly.assembly.call import Call, SystemFlow
 from ctxassembly.assembly.text_blocks import Style, TextBlock
 from ctxassembly.data.candidates import BELOW_FLOOR, IRRELEVANT, SEMANTIC_DUPLICATE, Candidate
 from ctxassembly.data.requests import Request
-from ctxassembly.data.validation import Range, check_fields, config_class
+from ctxassembly.data.validation import Range, check_fields
 from ctxassembly.errors import ConfigError
 from ctxassembly.published.common import (
     Published,
@@ -27,7 +27,6 @@ from ctxassembly.published.excerpts import extract_relevant, longest_prefix, tru
 Zone = Annotated[int, Range(0)]
 
 
-@config_class
 @dataclass(frozen=True)
 class ContextBudget:
     """The zones of a prompt, in tokens, each at least 0.
@@ -58,7 +57,6 @@ class ContextBudget:
         return sum(getattr(self, zone.name) for zone in fields(self))
 
 
-@config_class
 @dataclass(frozen=True)
 class Bookend(Published):
     """Drop copies by meaning, compress long chunks, pack by score, put the best first and the second-best last.

@@ -13,7 +13,7 @@ from ctxassembly.assembly.supplement import Supplement, best_similarity
 from ctxassembly.assembly.text_blocks import Style, TextBlock, best_of
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors
 from ctxassembly.data.candidates import CONTAINED, Candidate, TextPiece
-from ctxassembly.data.validation import Choice, NonBlank, Range, config_class
+from ctxassembly.data.validation import Choice, NonBlank, Range
 from ctxassembly.errors import ConfigError
 from ctxassembly.published.common import Published, by_score, drop_copies, longest_fitting, writer
 from ctxassembly.wording.languages import LANGUAGES, Code
@@ -22,7 +22,6 @@ SUMMARY_KEYS = AssemblyConfig().summary_key
 Document = tuple[Candidate, ...]
 
 
-@config_class
 @dataclass(frozen=True)
 class FiveStage(Published):
     """Expand each hit, cut overlap and join, group by document, drop whole documents from the tail, add summaries.

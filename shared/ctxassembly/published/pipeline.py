@@ -10,7 +10,7 @@ from ctxassembly.assembly.call import Call, SystemFlow
 from ctxassembly.assembly.text_blocks import Style, TextBlock
 from ctxassembly.config.assembly import Order
 from ctxassembly.data.candidates import NEAR_DUPLICATE, TOO_SHORT, Candidate
-from ctxassembly.data.validation import Range, config_class, one_of
+from ctxassembly.data.validation import Range, one_of
 from ctxassembly.errors import ConfigError
 from ctxassembly.published.common import (
     ENCODING,
@@ -45,7 +45,6 @@ USES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@config_class
 @dataclass(frozen=True)
 class Pipeline(Published):
     """Dedupe, select in the order given what fits a model's window, order, format.

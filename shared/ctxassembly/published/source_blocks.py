@@ -9,14 +9,13 @@ from typing import Annotated
 from ctxassembly.assembly.call import Call, SystemFlow
 from ctxassembly.assembly.text_blocks import Style, TextBlock
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.validation import Range, config_class
+from ctxassembly.data.validation import Range
 from ctxassembly.published.common import Published, writer
 
 MAX_TOKENS_PER_CHARACTER = 4
 """Bytes of the longest character, and so the most tokens."""
 
 
-@config_class
 @dataclass(frozen=True)
 class SourceBlocks(Published):
     """Each chunk under `[SOURCE 1] file § section`, in the order given, until the next would exceed the limit.

@@ -82,13 +82,8 @@ def find_entities(
             found += _entity_chunks(taxonomy, anchors, own, is_allowed)
     mentioned = [*resolution.nodes, *(node for _, members in groups for node, _ in members)]
     statements = [fact for node in mentioned if is_allowed(node) and (fact := _statement(taxonomy, node, is_allowed))]
-    notes: list[str] = []
-    if count := len(untestable):
-        notes.append(f"taxonomy: {count} of its nodes have no metadata to test the filter on, and are left out")
-    if not found and any(len(anchors) > 1 for anchors, _ in groups):
-        names = " and ".join(dict.fromkeys(node.name for anchors, _ in groups for node in anchors))
-        notes.append(f"taxonomy: nothing of it meets {names} together")
-    return EntityAnswers(tuple(found), tuple(dict.fromkeys(statements)), tuple(notes))
+    untested = f"taxonomy: {len(untestable)} of its nodes have no metadata to test the filter on, and are left out"
+    return EntityAnswers(tuple(found), tuple(dict.fromkeys(statements)), (untested,) if untestable else ())
 
 
 def _requested_types(taxonomy: Taxonomy, query: str) -> frozenset[str]:

@@ -65,24 +65,19 @@ def lift_neighbors(found: Sequence[RetrievedChunk], share: float) -> list[Retrie
     """
     by_position: dict[Position, RetrievedChunk | None] = {}
     for one in found:
-        for place in _positions(one.chunk):
+        places: list[Position] = [one.chunk.id]
+        if one.chunk.index is not None:
+            places.append((one.chunk.document_id, one.chunk.index))
+        for place in places:
             by_position[place] = None if place in by_position else one
-    return [
-        _lift(one, [other for place in _adjacent_positions(one.chunk) if (other := by_position.get(place))], share)
-        for one in found
-    ]
-
-
-def _lift(chunk: RetrievedChunk, neighbors: Sequence[RetrievedChunk], share: float) -> RetrievedChunk:
-    better = max((chunk, *neighbors), key=lambda other: other.score)
-    if better is chunk:
-        return chunk
-    score = chunk.score + share * (better.score - chunk.score)
-    return replace(chunk, score=score, fused_score=score, raised_by=better.chunk.id)
-
-
-def _positions(chunk: Chunk) -> list[Position]:
-    return [chunk.id] if chunk.index is None else [chunk.id, (chunk.document_id, chunk.index)]
+    lifted = []
+    for one in found:
+        near = [other for place in _adjacent_positions(one.chunk) if (other := by_position.get(place))]
+        better = max((one, *near), key=lambda other: other.score)
+        score = one.score + share * (better.score - one.score)
+        is_best = better is one
+        lifted.append(one if is_best else replace(one, score=score, fused_score=score, raised_by=better.chunk.id))
+    return lifted
 
 
 def _adjacent_positions(chunk: Chunk) -> list[Position]:

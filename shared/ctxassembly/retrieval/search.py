@@ -13,7 +13,6 @@ from typing import Any, cast
 from ctxassembly.config.retrieval import Boost, RetrievalConfig, Strategy, check_boosts
 from ctxassembly.data.requests import Batch, EmbedTexts, FindTerms, SearchChannel, SearchChunks, SearchRequest
 from ctxassembly.data.retrieval import (
-    MAX_SHOWN_HITS,
     Channel,
     QueryVocabulary,
     RetrievalTrace,
@@ -28,11 +27,14 @@ from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.retrieval.fusion import Classifier, merge_channels, to_scored_chunks
 from ctxassembly.retrieval.taxonomy import UNRESOLVED, Resolution, Taxonomy
 from ctxassembly.safe_repr import describe_error, safe_repr
-from ctxassembly.tracing.recorder import Outputs, Stages
+from ctxassembly.tracing import Outputs, Stages
 from ctxassembly.wording.languages import stop_words
 
 MAX_TERMS = 32
 """Most words of a query to search for. The rarest are kept."""
+
+_MAX_IDS = 20
+"""Most ids of a step that an observer is shown."""
 
 
 @dataclass(slots=True)
@@ -57,7 +59,7 @@ class RetrievalRecorder(Stages):
         if is_noted:
             self.steps.append(Step(cast(StepName, self.name), self.chunks_in, ids, self.lap()))
         if self.is_observed:
-            shown = {"ids": list(ids[:MAX_SHOWN_HITS])} if ids else {}
+            shown = {"ids": list(ids[:_MAX_IDS])} if ids else {}
             yield self._end_event(len(ids), {**(outputs() if outputs else {}), **shown})
 
     def trace(self, search_method: SearchMethod) -> RetrievalTrace:

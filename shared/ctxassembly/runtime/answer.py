@@ -187,7 +187,7 @@ class AnswerChain:
 def understand(
     question: str, config: AnswerConfig | None = None, *, model: ChatModel, history: Sequence[Exchange] = ()
 ) -> QueryUnderstanding:
-    """Run only the step before retrieval: intent, rewriting, filters and sub-questions, as `config` enables them.
+    """Run only the step before retrieval: intent, rewriting and sub-questions, as `config` enables them.
 
     >>> from ctxassembly.answering import AnswerConfig, Intent
     >>> config = AnswerConfig(intents=(Intent("practical", "Parking."), Intent("care", "Treatments.")))

@@ -6,7 +6,7 @@ An adapter puts what only its framework has around the ports: a span or a run fo
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,20 +23,14 @@ from ctxassembly.answering.requests import (
     CacheGet,
     CacheSet,
     Compute,
-    FetchCited,
     ModelReply,
     NextPiece,
     SearchAll,
-    StoredChunks,
 )
-from ctxassembly.assembly.expansion.admit import admit_chunks
 from ctxassembly.concurrency import await_with_deadline, is_async, run_in_worker, submit, wait_with_deadline
 from ctxassembly.config.answering import AnswerConfig
-from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.requests import FetchChunks
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AnswerCache
-from ctxassembly.runtime.assemble import assembly_ports
 from ctxassembly.runtime.driver import Port, adrive_stream, drive_stream
 from ctxassembly.runtime.evidence import Evidence
 from ctxassembly.safe_repr import safe_repr
@@ -116,7 +110,7 @@ class AskedModel:
 
     async def _anext_piece(self, request: NextPiece) -> ModelReply | None:
         is_async_stream = isinstance(self._stream, AsyncIterator)
-        piece: Any = _aread_piece(self._stream) if is_async_stream else submit(self._read_piece)
+        piece: Any = anext(self._stream, _END) if is_async_stream else submit(self._read_piece)
         return _parse_piece(await await_with_deadline(request.timeout_seconds, piece))
 
     def _read_piece(self) -> Any:
@@ -146,10 +140,6 @@ def _require_sync(model: Port) -> Port:
 
 async def _stream_once(model: Port, request: AskModel) -> AsyncIterator[Any]:
     yield await model.acall(request)
-
-
-async def _aread_piece(stream: AsyncIterator[Any]) -> Any:
-    return await anext(stream, _END)
 
 
 def _single_reply(replies: list[Any]) -> ModelReply:
@@ -229,8 +219,7 @@ class AnswerRun:
                 **self._model.ports,
                 SearchAll: evidence.search.each(lambda request: request.searches, lambda _: SEARCH_SECONDS),
                 Assemble: evidence.assemble,
-                FetchCited: Port(partial(_fetch_cited, evidence), partial(_afetch_cited, evidence)),
-                Compute: Port(_compute, _acompute),
+                Compute: Port(lambda request: request.function(), lambda request: run_in_worker(request.function)),
                 **dict.fromkeys((CacheGet, CacheSet), Port(partial(_use_cache, parts.cache))),
             }
         )
@@ -257,36 +246,6 @@ class AnswerRun:
         return cast(Answer, answer)
 
 
-def _fetch_cited(evidence: Evidence, request: FetchCited) -> StoredChunks | None:
-    """Return the chunks that the store has under the filter of the call; None if there is no store."""
-    if (store := evidence.store(request.filter)) is None:
-        return None
-    fetch = assembly_ports(store, transform_fetched=evidence.transform_fetched)[FetchChunks]
-    return _stored_chunks(evidence, store, fetch.call(request))
-
-
-async def _afetch_cited(evidence: Evidence, request: FetchCited) -> StoredChunks | None:
-    """Async version of `_fetch_cited`."""
-    if (store := evidence.store(request.filter)) is None:
-        return None
-    fetch = assembly_ports(store, transform_fetched=evidence.transform_fetched, needs_sync=False)[FetchChunks]
-    return _stored_chunks(evidence, store, await fetch.acall(request))
-
-
-def _stored_chunks(evidence: Evidence, store: Any, chunks: Iterable[Chunk]) -> StoredChunks:
-    may_be_read = getattr(store, "holds_filter", None) is True or evidence.reads_whole_store
-    usable, _, _ = admit_chunks(chunks)
-    return StoredChunks(usable, may_be_read)
-
-
-def _compute(request: Compute) -> Any:
-    return request.function()
-
-
-async def _acompute(request: Compute) -> Any:
-    return await run_in_worker(request.function)
-
-
 def _cache_facts(
     parts: ChainParts, evidence: Evidence, call: AnswerCall, framework_config: Any
 ) -> dict[str, Any] | None:
@@ -301,12 +260,7 @@ def _cache_facts(
     if scope is None:
         return None
     settings, filters = evidence.depends_on()
-    return {
-        "scope": scope,
-        "evidence": plain_settings(settings),
-        "filters": filters,
-        "model": name_of(parts.model),
-    }
+    return {"scope": scope, "evidence": plain_settings(settings), "filters": filters, "model": name_of(parts.model)}
 
 
 def today() -> str:

@@ -7,8 +7,8 @@ object of the wrong kind is refused before any request.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ctxassembly.assembly.arguments import AssemblyCall, Services, is_config, settings_of
 from ctxassembly.assembly.call import System
@@ -23,7 +23,7 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import with_keys
-from ctxassembly.data.requests import CompressTexts, EmbedTexts, FetchChunks, Request, ScoreTexts
+from ctxassembly.data.requests import CompressTexts, EmbedTexts, FetchChunks, ScoreTexts
 from ctxassembly.data.trace import StageBegan
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import (
@@ -43,9 +43,7 @@ from ctxassembly.protocols import (
 from ctxassembly.runtime.driver import Port, Ports, adrive, drive, stage_ports
 from ctxassembly.runtime.scorers import scorer_port
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.tracing.recorder import log_context
-
-T = TypeVar("T")
+from ctxassembly.tracing import log_context
 
 
 def assembly_ports(
@@ -206,46 +204,10 @@ async def aassemble(
     free. Functions in the config (`format`, `encoding`) are called in that thread, too; `on_stage` is called on the
     loop. An async `llm` runs at most 8 calls at once, and late ones are cancelled.
     """
-    return await assemble_as(
-        lambda context: context,
-        hits,
-        config,
-        query=query,
-        supplement=supplement,
-        conversation=conversation,
-        on_stage=on_stage,
-        store=store,
-        embeddings=embeddings,
-        llm=llm,
-        transform_fetched=transform_fetched,
-        scorer=scorer,
-    )
-
-
-async def assemble_as(
-    transform: Callable[[Context], T],
-    hits: Sequence[Hit],
-    config: AssemblyConfig | System | None = None,
-    *,
-    query: str | None = None,
-    supplement: str | Supplement | None = None,
-    conversation: Conversation | None = None,
-    on_stage: AsyncOnStage | OnStage | None = None,
-    **services: Any,
-) -> T:
-    """Return `transform` of the context that `aassemble` returns for the same arguments.
-
-    It is made in the thread that assembles: what an adapter makes of a context takes as long as a small assembly.
-    """
-    services["store"] = store = _with_config_keys(services.get("store"), config)
-    ports = assembly_ports(**services, needs_sync=False) | stage_ports(on_stage, needs_sync=False)
-    flow = _flow(AssemblyCall(hits, config, query, supplement, conversation), ports, store)
-
-    def transformed() -> Generator[Request, Any, T]:
-        context = yield from flow
-        return transform(context)
-
-    return await adrive(transformed(), ports)
+    store = _with_config_keys(store, config)
+    ports = assembly_ports(store, embeddings, llm, transform_fetched, scorer, needs_sync=False)
+    ports |= stage_ports(on_stage, needs_sync=False)
+    return await adrive(_flow(AssemblyCall(hits, config, query, supplement, conversation), ports, store), ports)
 
 
 def restricted_store(store: Any, filter: Any) -> Any:

@@ -16,10 +16,9 @@ from ctxassembly.assembly.call import System
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
-from ctxassembly.data.filters import as_predicate, combine_filters, is_filter
+from ctxassembly.data.filters import is_filter
+from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.data.trace import StageBegan, StageEnded
-from ctxassembly.retrieval.search import Question
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.assemble import aassemble, assemble
 from ctxassembly.runtime.driver import Port, adrive, drive, stage_ports
 from ctxassembly.runtime.retrieve import aretrieve, retrieve
@@ -33,8 +32,6 @@ class Evidence:
     """From a `Search` to its `Retrieved`. Several searches may run at once."""
     assemble: Port
     """From an `Assemble` to its `Context`."""
-    store: Callable[[Any], Any]
-    """From the filter of a call to the store of neighbors, which has what was cited before; None if there is none."""
     assembly: AssemblyConfig
     """The settings of the assembly: refusals are in its language, and prompts are held to the window of its budget."""
     depends_on: Callable[[], tuple[Mapping[str, Any], tuple[Any, ...]]]
@@ -42,10 +39,6 @@ class Evidence:
     filters that apply in addition to the one of the call."""
     call_filter: Callable[[Any], Any] | None = None
     """From the filter of a call to the one that its requests carry; None leaves it as it is."""
-    transform_fetched: Any = None
-    """The function that chunks from the store have to pass, as `assemble` takes it."""
-    reads_whole_store: bool = False
-    """True if the search finds whatever is in the store, and has no filter of its own."""
 
 
 def index_evidence(
@@ -82,10 +75,8 @@ def index_evidence(
     return Evidence(
         Port(partial(search_index, **search), partial(asearch_index, **search)),
         Port(assemble_hits, aassemble_hits),
-        store,
         settings_of(assembly),
         lambda: (own | {name: one for name, one in arguments.items() if name != "on_stage"}, filters_of(index)),
-        reads_whole_store=not arguments.get("channels"),  # a channel may filter in a way of its own
     )
 
 
@@ -130,17 +121,8 @@ def _search_flow(request: Search, *, is_observed: bool) -> Generator[Search | St
 
 
 def _retrieve_arguments(request: Search, config: RetrievalConfig, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    own = {"query": _narrow_question(request), "config": _apply_mode(config, request)}
+    own = {"query": request.question, "config": _apply_mode(config, request)}
     return {**arguments, **own, **({} if request.mode.rerank else {"rerankers": ()})}
-
-
-def _narrow_question(request: Search) -> Question:
-    """Return the question of a search, its filter narrowed by the conditions that the model inferred."""
-    question, inferred = request.question, request.inferred_filter
-    condition: Any = as_predicate(inferred) if callable(question.filter) and inferred else inferred
-    allowed = "a mapping or a function, where a model may narrow it (filter_fields)"
-    combined = combine_filters(question.filter, condition, "filter", allowed, culprit=question.filter)
-    return replace(question, filter=combined)
 
 
 def _apply_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
@@ -157,5 +139,4 @@ def _apply_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
         candidates=candidates,
         rerank_candidates=config.rerank_candidates and max(mode.candidates or 0, config.rerank_candidates),
         min_similarity=config.min_similarity if None in floors else min(floors),  # type: ignore[type-var]
-        strategy="keyword" if request.is_keyword_only and config.strategy == "hybrid" else config.strategy,
     )

@@ -27,7 +27,7 @@ class LeftOutRequest(NamedTuple):
     contexts: Sequence[Context]
     """The contexts that the model has read, in order."""
     wanted: Mapping[str, str]
-    """What it asks for: `words`, `document`, `page`, `label`."""
+    """What it asks for: `words`, `document`, `label`."""
     store: Any
     """The store, which applies the filter of the call."""
     transform_fetched: Callable[..., Any] | None

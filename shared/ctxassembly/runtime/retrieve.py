@@ -22,16 +22,15 @@ from ctxassembly.data.requests import (
     SearchChunks,
     SearchRequest,
 )
-from ctxassembly.data.retrieval import Channel, Explanation
+from ctxassembly.data.retrieval import Channel, Explanation, Retrieved
 from ctxassembly.data.validation import check_type
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncIndex, AsyncOnStage, EmbedQuery, Index, OnStage, Reranker, SearchFunction
 from ctxassembly.retrieval.explain import explain_flow
 from ctxassembly.retrieval.fusion import Classifier
-from ctxassembly.retrieval.pipeline import retrieve_flow
+from ctxassembly.retrieval.pipeline import Flow, retrieve_flow
 from ctxassembly.retrieval.search import Capabilities, Question, check_capabilities
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.driver import Port, Ports, adrive, drive, stage_ports
 from ctxassembly.safe_repr import safe_repr
 
@@ -80,9 +79,7 @@ def retrieve(
         StoreError: no channel answered; or one failed, and `on_search_error="raise"`.
     """
     given = (index, embed, taxonomy, channels, rerankers, category_of, on_stage)
-    config, ports, capabilities = prepare_search(config, *given)
-    flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
-    return Retrieved.with_views(drive(flow, _batch_ports(ports, config, index, on_stage, needs_sync=True)))
+    return drive(*_prepare(to_question(query, filter), config, given, needs_sync=True))
 
 
 async def aretrieve(
@@ -108,23 +105,11 @@ async def aretrieve(
     ['lab#0']
     """
     given = (index, embed, taxonomy, channels, rerankers, category_of, on_stage)
-    config, ports, capabilities = prepare_search(config, *given)
-    flow = retrieve_flow(to_question(query, filter), config, capabilities, time.perf_counter)
-    return Retrieved.with_views(await adrive(flow, _batch_ports(ports, config, index, on_stage, needs_sync=False)))
+    return await adrive(*_prepare(to_question(query, filter), config, given, needs_sync=False))
 
 
 def explain(
-    query: str | Question,
-    expect: str,
-    config: RetrievalConfig | None = None,
-    *,
-    index: Index | None = None,
-    embed: EmbedQuery | None = None,
-    taxonomy: Taxonomy | None = None,
-    filter: Any = None,
-    channels: Mapping[Channel, SearchFunction] | None = None,
-    rerankers: Sequence[Reranker] = (),
-    category_of: Classifier | None = None,
+    query: str | Question, expect: str, config: RetrievalConfig | None = None, *, filter: Any = None, **arguments: Any
 ) -> Explanation:
     """Retrieve, and return what happened to the chunk whose id is `expect`, or whose text contains it.
 
@@ -148,10 +133,19 @@ def explain(
     """
     if not isinstance(expect, str) or not expect.strip():
         raise InputError(f"expect must be an id or a part of a text, got {safe_repr(expect)}")
-    given = (index, embed, taxonomy, channels, rerankers, category_of)
-    config, ports, capabilities = prepare_search(config, *given)
+    config, ports, capabilities = prepare_search(config, **arguments)
     flow = explain_flow(to_question(query, filter), expect, config, capabilities, time.perf_counter)
-    return drive(flow, _batch_ports(ports, config, index, None, needs_sync=True))
+    return drive(flow, _batch_ports(ports, config, arguments.get("index"), None, needs_sync=True))
+
+
+def _prepare(
+    question: Question, config: RetrievalConfig | None, given: tuple[Any, ...], *, needs_sync: bool
+) -> tuple[Flow, Ports]:
+    """Return the flow of a retrieval, and the ports that answer it."""
+    index, *_, on_stage = given
+    config, ports, capabilities = prepare_search(config, *given)
+    flow = retrieve_flow(question, config, capabilities, time.perf_counter)
+    return flow, _batch_ports(ports, config, index, on_stage, needs_sync=needs_sync)
 
 
 def prepare_search(

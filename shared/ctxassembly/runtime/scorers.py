@@ -72,13 +72,13 @@ def scorer_port(scorer: object) -> Port:
     TextScores(values=(7.0, 8.0), scored_count=1)
 
     Raises:
-        InputError: `scorer` is of no kind that scores. The message says what is, and what to write instead.
+        InputError: `scorer` is of no kind that scores. The message says what is.
     """
     if scorer is None:
         return Port()
     ports = _find_ports(scorer)
     if not ports:
-        raise InputError(f"scorer must be {ALLOWED_SCORERS}, got {safe_repr(scorer)}{_scorer_hint(scorer)}")
+        raise InputError(f"scorer must be {ALLOWED_SCORERS}, got {safe_repr(scorer)}")
     flow = partial(_score_by_vectors if _EmbedQuery in ports else _score_directly, memory=_memory_for(scorer))
 
     async def ascore(request: ScoreTexts) -> TextScores:
@@ -97,7 +97,7 @@ def check_scorer(scorer: object) -> None:
     try:
         scorer_port(scorer)
     except InputError:
-        raise ConfigError("scorer", ALLOWED_SCORERS, scorer, _scorer_hint(scorer)) from None
+        raise ConfigError("scorer", ALLOWED_SCORERS, scorer) from None
 
 
 _memories: dict[tuple[int, object], Memory] = {}
@@ -141,21 +141,6 @@ def _takes_two_arguments(function: Any) -> bool:
     except ValueError:  # a function written in C may have no signature
         return True
     return True
-
-
-def _scorer_hint(given: Any) -> str:
-    """Return the line to write instead of an invalid scorer; empty if nothing better is known."""
-    if inspect.isclass(given):
-        return f": give an object of it, {given.__name__}(...)"
-    if isinstance(given, str):
-        return f": write SentenceTransformer({safe_repr(given, 80)}) or CrossEncoder(...), of sentence_transformers"
-    if hasattr(given, "embed_documents") or hasattr(given, "embed_query"):
-        return ": it embeds only queries or only texts, and both are needed"
-    if hasattr(given, "compress_documents") or hasattr(given, "postprocess_nodes"):
-        return ": a reranker scores chunks; give the model in it, or rerank before the assembly"
-    if callable(given):
-        return ": write def scorer(query, sentences): return [score(query, each) for each in sentences]"
-    return ""
 
 
 def _score_by_vectors(request: ScoreTexts, memory: Memory) -> ScoringFlow:

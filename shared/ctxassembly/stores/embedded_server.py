@@ -53,9 +53,8 @@ def embedded_postgres(folder: Path | str | None = None, *, durable: bool = True)
     The server keeps its files in `folder`, which is created if it is missing, and finds them there the next time. None
     makes a temporary one. Processes that use a folder at the same time share one server.
 
-    With `durable=False` the server is faster. Its data survives a crash of the server, not of the machine. A caller
-    that asks for a durable server never gets another: one in use by others is an error. A caller with `durable=False`
-    shares whatever server there is.
+    With `durable=False` the server is faster. Its data survives a crash of the server, not of the machine. Who shares a
+    server has it as the first one asked for it.
 
     The server stops when the context ends, at the latest when the interpreter does. The server of a process that was
     killed stays: the next one on this folder uses it, and then stops it; a temporary one is removed by the next
@@ -88,7 +87,7 @@ def embedded_postgres(folder: Path | str | None = None, *, durable: bool = True)
         atexit.register(leave)
         try:
             with _turnstile(home):
-                cluster.start(durable=durable, is_alone=_lock_alone(users))
+                cluster.start(durable=durable)
                 fcntl.flock(users, fcntl.LOCK_SH)
             yield f"postgresql+psycopg://postgres@/postgres?host={quote(str(cluster.data))}&port={_PORT}"
         finally:
@@ -103,23 +102,16 @@ class Cluster:
     programs: Path
     owner: pwd.struct_passwd | None
 
-    def start(self, *, durable: bool, is_alone: bool) -> None:
-        """Start a server, or use the one that runs. A caller that `is_alone` replaces one that isn't durable enough.
+    def start(self, *, durable: bool) -> None:
+        """Start a server, or use the one that runs.
 
         Raises:
-            StoreError: others use one that isn't.
+            StoreError: it doesn't start.
         """
+        if self._is_up():
+            return
         options = self.data / "postmaster.opts"
         must_sync = durable and (not options.exists() or b"fsync=off" in options.read_bytes())
-        if self._is_up():
-            if not must_sync:
-                return
-            if not is_alone:
-                raise StoreError(
-                    f"others use a server on {self.data.parent} that was started with durable=False: "
-                    "wait until they have left, or pass durable=False as they did"
-                )
-            self.stop()
         _make_whole(self.data, self._create)
         if must_sync:  # data written without fsync may be only in the system's cache
             self.run("initdb", "--sync-only", f"--pgdata={self.data}")

@@ -1,4 +1,4 @@
-"""The caller's filter: a test of chunks, and stores restricted to it, which add no neighbor that it excludes."""
+"""The caller's filter: a test of chunks, stores restricted to it, and what chunks share where it is unknown."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from ctxassembly.assembly.expansion.access import MetadataAccess
 from ctxassembly.concurrency import to_async
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.enrichment import SharedValues
 from ctxassembly.data.filters import as_predicate
+from ctxassembly.data.metadata_keys import MetadataKeys
 
 
 @dataclass(frozen=True)
@@ -91,3 +95,9 @@ def _one_predicate(condition: Any) -> Callable[[Chunk], bool]:
         return predicate(_FilterRow(ChainMap(columns, dict(chunk.metadata))))
 
     return test
+
+
+def shared_values(keys: MetadataKeys, varying_keys: Sequence[str]) -> Callable[[Chunk], SharedValues]:
+    """Return the function from a chunk to what its neighbors have to share with it, where the filter is unknown."""
+    config = AssemblyConfig(keys=keys, varying_keys=tuple(varying_keys))
+    return lambda chunk: MetadataAccess(config).shared_values(chunk)  # it would keep all chunks

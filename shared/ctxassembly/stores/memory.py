@@ -20,8 +20,7 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.stores.filtered import chunk_predicate
-from ctxassembly.stores.shared_values import shared_values
+from ctxassembly.stores.filtered import chunk_predicate, shared_values
 from ctxassembly.stores.simple_words import QUESTION_KEYS, FieldKeys, NearWords, lexemes, term_counts
 from ctxassembly.text.titles import comparable, document_title, title_beginnings
 

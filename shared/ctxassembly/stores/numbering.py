@@ -49,22 +49,18 @@ class NumberingReport:
     """Number of all such documents."""
     nameless: int
     """Chunks that name neither a document nor a source."""
-    keeps_insertion_order: bool = True
-    """False for Qdrant, which returns chunks in the order of their ids."""
 
     def __str__(self) -> str:
         numbered = pluralize(self.chunks, "chunk was", "chunks were")
-        with_neighbors = pluralize(self.documents, "document has", "documents have")
-        sentences = [f"{numbered} numbered; {with_neighbors} neighbors now"]
+        sentences = [
+            f"{numbered} numbered; {pluralize(self.documents, 'document has', 'documents have')} neighbors now"
+        ]
         if self.unordered_count:
             names = ", ".join(map(repr, self.unordered[:3]))
-            possessive = "its" if self.unordered_count == 1 else "their"
-            hint = ", or pass trust_insertion_order=True if the table was filled once and in order"
-            trust = hint if self.keeps_insertion_order else ""
             sentences.append(
-                f"{pluralize(self.unordered_count, 'document')} could not be ordered, since {possessive} chunks "
-                f"have the same page and no offset, are stored twice, or contradict their links ({names}): store them "
-                f"again with the indexes of number_chunks(...){trust}"
+                f"{pluralize(self.unordered_count, 'document')} could not be ordered by page, row, offset or links "
+                f"({names}): store them again with the indexes of number_chunks(...), or pass "
+                "trust_insertion_order=True if they were stored once and in order"
             )
         if self.nameless:
             nameless = pluralize(self.nameless, "chunk names", "chunks name")
@@ -262,7 +258,7 @@ def number_collection(
         _write(records, form, keys, changes)
     named = tuple(sorted(unordered)[:MAX_NAMED_DOCUMENTS])
     ordered_count = len(documents) - len(unordered)
-    return NumberingReport(len(changes), ordered_count, named, len(unordered), nameless, records.keeps_insertion_order)
+    return NumberingReport(len(changes), ordered_count, named, len(unordered), nameless)
 
 
 def _by_index(members: Sequence[StoredPlace], *, trusts_insertion_order: bool) -> dict[int, StoredPlace]:

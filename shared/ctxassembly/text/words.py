@@ -12,8 +12,7 @@ query (`find_identifiers`) has to be found whole.
 These functions run over every chunk of every assembly, so text in ASCII and Latin-1 takes faster paths with the same
 result: `bytes.translate` instead of a regular expression, and no Unicode normalization for ASCII.
 
-`MatchedTerms` are the words of the query that a chunk has, looked up only when they are read: most callers never read
-them. `is_same_text` recognizes a text although a step between changed its form: a hit may reach an assembly with its
+`is_same_text` recognizes a text although a step between changed its form: a hit may reach an assembly with its
 Markdown removed, cut at a limit, put into its window of sentences, below a line that a model wrote, or with its names
 masked. Its stored text then isn't equal, but says the same words. A text of another document doesn't.
 """
@@ -22,11 +21,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from operator import add
-from typing import Any, overload
 
 from ctxassembly.cached_property import cached_property
 
@@ -245,6 +243,22 @@ def find_long_words(words: Iterable[str]) -> dict[str, str]:
     return {word[:-ENDING_LENGTH]: word[:PREFIX_LENGTH] for word in words if len(word) >= LONG_WORD_LENGTH}
 
 
+def word_forms(text: str, ending_length: int = ENDING_LENGTH) -> dict[str, str]:
+    """Return each word of `text`, and the string that a text with blanks around its words has if it has any form of it.
+
+    Two words are forms of one if their first six letters are the same; of a long word, all letters but its last
+    `ending_length` must be. A word of fewer than six letters and an identifier have no other form. Sentences are chosen
+    by the same rule.
+    """
+    exact = find_identifiers(text)
+    return {
+        word: f" {word} "
+        if word in exact or len(word) < PREFIX_LENGTH
+        else f" {word[:PREFIX_LENGTH] if len(word) < LONG_WORD_LENGTH else word[:-ending_length]}"
+        for word in words(text)
+    }
+
+
 class TermQuery:
     """The words of one query, ready to be looked for in many texts.
 
@@ -256,71 +270,16 @@ class TermQuery:
         self._query = query
 
     @cached_property
-    def _forms(self) -> tuple[tuple[str, str], ...]:
-        """Each word, and the string that a text with blanks around its words has if it has any form of that word."""
-        exact = find_identifiers(self._query)
-        return tuple(
-            (word, f" {word} " if word in exact else _search_form(word)) for word in dict.fromkeys(words(self._query))
-        )
+    def _forms(self) -> dict[str, str]:
+        return word_forms(self._query)
 
     def find_terms(self, text: str) -> tuple[str, ...]:
-        """Return the words of the query that `text` has in any form, each once, in the order of the query.
-
-        Two words are forms of one if their first six letters are the same; of a long word, all letters but its ending
-        must be. A word of fewer than six letters and an identifier have no other form. Sentences are chosen by the same
-        rule.
-        """
+        """Return the words of the query that `text` has in any form, each once, in the order of the query."""
         same = normalize(text)
         # Adapters write out every trace, so this has to be fast: one search in a string for each word.
         spaced = blank_punctuation(same) if is_spaced(same) else " ".join(words(text))
         between = f" {spaced} "
-        return tuple([word for word, form in self._forms if form in between])
-
-
-def _search_form(word: str) -> str:
-    if len(word) < PREFIX_LENGTH:
-        return f" {word} "
-    return f" {word[:PREFIX_LENGTH]}" if len(word) < LONG_WORD_LENGTH else f" {word[:-ENDING_LENGTH]}"
-
-
-class MatchedTerms(Sequence[str]):
-    """The words of a query that a text has: a tuple made on first reading, and pickled as a plain tuple."""
-
-    __slots__ = ("_query", "_terms", "_text")
-
-    def __init__(self, wanted: TermQuery, text: str) -> None:
-        self._query, self._text = wanted, text
-        self._terms: tuple[str, ...] | None = None
-
-    def _tuple(self) -> tuple[str, ...]:
-        if self._terms is None:
-            self._terms = self._query.find_terms(self._text)
-        return self._terms
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        return self._tuple()[index]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tuple())
-
-    def __len__(self) -> int:
-        return len(self._tuple())
-
-    def __eq__(self, other: object) -> bool:
-        return self._tuple() == (other._tuple() if isinstance(other, MatchedTerms) else other)
-
-    def __hash__(self) -> int:
-        return hash(self._tuple())
-
-    def __repr__(self) -> str:
-        return repr(self._tuple())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return tuple, (self._tuple(),)
+        return tuple([word for word, form in self._forms.items() if form in between])
 
 
 _MIN_CHARS = 20

@@ -61,18 +61,15 @@ def trim_history(
     """
     check_int("max_tokens", max_tokens, 0)
     check_int("keep_exchanges", keep_exchanges, 0)
-    total = history_tokens(messages, count)
     exchanges = _exchanges(messages)
-    if force:
-        kept = [message for exchange in exchanges[max(0, len(exchanges) - keep_exchanges) :] for message in exchange]
-        return History(tuple(kept), tuple(messages[: len(messages) - len(kept)]), history_tokens(kept, count))
-    if total <= max_tokens:
-        return History(tuple(messages), (), total)
-    kept = []
+    last = exchanges[max(0, len(exchanges) - keep_exchanges) :]
+    if not force and history_tokens(messages, count) <= max_tokens:
+        last = exchanges
+    kept: list[Message] = []
     tokens = 0
-    for exchange in reversed(exchanges[len(exchanges) - min(keep_exchanges, len(exchanges)) :]):
+    for exchange in reversed(last):
         exchange_tokens = history_tokens(exchange, count)
-        if tokens + exchange_tokens > max_tokens:
+        if not force and tokens + exchange_tokens > max_tokens:
             break
         kept = [*exchange, *kept]
         tokens += exchange_tokens

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError
 
-DOCUMENTS, CONVERSATION, MEMORY, TOOL_RESULTS = "documents", "conversation", "memory", "tool_results"
-"""The shares that the adapters count by themselves. Any other name is the caller's own."""
+DOCUMENTS, CONVERSATION = "documents", "conversation"
+"""The shares that are counted. Any other name is the caller's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Share:
     """
 
     name: str
-    """"documents", "conversation", "memory", which is a summary of older messages, "tool_results", or your own name."""
+    """"documents", "conversation", or a name of your own, such as "tool_results"."""
     floor: int = 0
     """Tokens that it gets before any share gets more than its floor, if it wants them."""
     cap: int | None = None

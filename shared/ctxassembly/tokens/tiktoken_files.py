@@ -21,7 +21,6 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -47,12 +46,10 @@ def check_encoding(name: str) -> None:
     import tiktoken
     from tiktoken.model import encoding_name_for_model
 
-    known = sorted(tiktoken.list_encoding_names())
     try:
         encoding = encoding_name_for_model(name)
     except KeyError:
-        near = get_close_matches(name, known, 1)
-        hint = f". Did you mean encoding={near[0]!r}?" if near else f"; tiktoken knows {', '.join(known)}"
+        hint = f"; tiktoken knows {', '.join(sorted(tiktoken.list_encoding_names()))}"
     else:
         hint = f": for that model write encoding={encoding!r}, or max_tokens=TokenBudget.for_model({name!r})"
     raise ConfigError.worded("encoding", f"unknown encoding {name!r}{hint}")

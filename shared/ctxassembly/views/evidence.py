@@ -17,7 +17,7 @@ from ctxassembly.data.chunks import Chunk, RetrievedFragment, Span
 from ctxassembly.data.citations import ContextData, Passage
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import pluralize, safe_repr
-from ctxassembly.tracing.retained_hits import MAX_SHOWN_HITS
+from ctxassembly.tracing import MAX_SHOWN_HITS
 
 Evidence = str | tuple[str, int, int]
 """A text, or a span of a document: its id, start and end in characters, half-open."""
@@ -181,9 +181,3 @@ def _describe_hits(context: ContextData, evidence: LocatedEvidence) -> str:
     hits = sorted({candidate.rank + 1 for candidate in supporting if candidate.is_hit})
     neighbor_note = ["a neighbor"] if any(not candidate.is_hit for candidate in supporting) else []
     return " and ".join([*(f"hit {rank}" for rank in hits), *neighbor_note])
-
-
-def count_read(evidence: Sequence[LocatedEvidence]) -> str:
-    """Return how much of the evidence is read, as a title."""
-    read = sum(one.share_read >= 1 for one in evidence)
-    return f"Evidence: {read:,} of {pluralize(len(evidence), 'piece')} read"

@@ -115,25 +115,6 @@ def format_share(part: float, whole: float) -> str:
     return "<1%" if 0 < part / whole < 0.005 else f"{part / whole:.0%}"
 
 
-# Metadata seldom says that a chunk is code, and never in one way, so the layout of the lines decides.
-_PREFORMATTED_LINE = re.compile(
-    r"^(?:\t|[ ]{2,})(?![-*+•‣o][ ]|\d{1,3}[.)][ ])\S"  # indented, and no list item
-    r"|\S(?:[ ]{3,}|\t)\S"  # columns, further apart than the blanks after a sentence
-    r"|\|.*\|"  # a row of a table
-    r"|^\s*[-=+|][-=+| ]+$"  # a rule of a table
-)
-
-
-def font_class(text: str) -> str:
-    """Return the CSS class of `text` whose layout is by blanks or bars, with a blank before it; empty for running text.
-
-    That is text with two such lines or more that are two fifths of its first 4,000 characters.
-    """
-    lines = [line for line in text[:4_000].split("\n") if line.strip()]
-    matching = sum(_PREFORMATTED_LINE.search(line) is not None for line in lines)
-    return " cxa-mono" if matching >= max(2, 0.4 * len(lines)) else ""
-
-
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -158,7 +139,6 @@ def _environment() -> Environment:
         "number": format_number,
         "score": format_score,
         "share": format_share,
-        "font": font_class,
         "plural": pluralize,
     }
     return environment

@@ -12,7 +12,7 @@ from ctxassembly.data.retrieval import Retrieved, RetrievedChunk
 from ctxassembly.data.sanitize import sanitize_chunk
 from ctxassembly.data.trace import Decision
 from ctxassembly.safe_repr import join_first, pluralize
-from ctxassembly.views.html import ID_CHARS, VALUE_CHARS, render, render_section, truncate
+from ctxassembly.views.html import render, render_section
 from ctxassembly.views.model import NamedDocument, name_documents
 from ctxassembly.wording.metadata_labels import MetadataReader
 
@@ -20,27 +20,6 @@ MAX_DROPPED = 20
 """Most chunks that are listed as lost."""
 MAX_WORDS = 8
 """Most words of the query that are named as those which a hit has."""
-
-
-def dropped_chunks(retrieved: Retrieved, max_chunks: int) -> tuple[list[tuple[str, str, str]], int]:
-    """Return at most `max_chunks` chunks that were dropped last, and the number of the others.
-
-    Each has its id, the step that dropped it, and the reason.
-    """
-    hits = {found.chunk.id for found in retrieved.chunks}
-    ids = dict.fromkeys(one for step in reversed(retrieved.trace.steps) for one in step.ids if one not in hits)
-    explained = [retrieved.explain(chunk_id) for chunk_id in list(ids)[:max_chunks]]
-    rows = [
-        (truncate(one.expected, ID_CHARS), one.lost_at or "", truncate(one.reason, VALUE_CHARS)) for one in explained
-    ]
-    return rows, len(ids) - len(rows)
-
-
-def count_by_channel(retrieved: Retrieved) -> str:
-    """Return the number of hits from each channel, in words."""
-    counts = Counter(channel for found in retrieved.chunks for channel in found.channels)
-    named = (f"{pluralize(hits, 'hit')} by {channel}" for channel, hits in counts.items())
-    return "; ".join(named) or "No hit says how it was found."
 
 
 def retrieval_html(retrieved: Retrieved) -> str:
@@ -63,15 +42,17 @@ def retrieval_part(
         reasons = "; ".join(_rank_reasons(found, retrieved)) or "as fusion has it"
         outcome = () if decisions is None else (outcomes.get(chunk.id, "–"),)
         hits.append((found, chunk.id, documents.get(chunk.document_id), reasons, outcome))
-    dropped, rest = dropped_chunks(retrieved, MAX_DROPPED)
+    kept = {found.chunk.id for found in retrieved.chunks}
+    lost = dict.fromkeys(one for step in reversed(retrieved.trace.steps) for one in step.ids if one not in kept)
+    counts = Counter(channel for found in retrieved.chunks for channel in found.channels)
     return render(
         "retrieval.html",
-        counts=count_by_channel(retrieved),
+        counts="; ".join(f"{pluralize(number, 'hit')} by {channel}" for channel, number in counts.items()),
         hits=hits,
         last_column=() if decisions is None else ("in the context",),
         trace=retrieved.trace,
-        dropped=dropped,
-        rest=rest,
+        dropped=[retrieved.explain(chunk_id) for chunk_id in list(lost)[:MAX_DROPPED]],
+        dropped_count=len(lost),
     )
 
 

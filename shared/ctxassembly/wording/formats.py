@@ -87,13 +87,9 @@ class Format:
 
     def citation_rule(self, language: Language) -> str:
         """Return the sentence of a prompt that asks for citations of this format, or for none."""
-        example = (
-            language.either.format(*self.citation_examples)
-            if len(self.citation_examples) > 1
-            else "".join(self.citation_examples)
-        )
+        examples = self.citation_examples
         sentence: str = getattr(language, self.rule)
-        return sentence.format(example)
+        return sentence.format(language.either.format(*examples) if len(examples) > 1 else "".join(examples))
 
 
 def numbered_header(heading: Heading, words: Language) -> str:
@@ -115,16 +111,6 @@ def xml_header(heading: Heading, words: Language) -> str:
     if heading.score is not None:
         attributes["score"] = f"{heading.score:.3f}"
     return "".join(f" {name}={_quoted(value)}" for name, value in attributes.items() if value) + ">"
-
-
-def grouped_header(heading: Heading, words: Language) -> str:  # noqa: ARG001 - others have words to write
-    """Return `## report.pdf`."""
-    return heading.source
-
-
-def minimal_header(heading: Heading, words: Language) -> str:  # noqa: ARG001 - others have words to write
-    """Return an empty header: the text is shown alone."""
-    return ""
 
 
 FormatName = Literal["numbered", "source", "xml", "grouped", "minimal"]
@@ -159,8 +145,8 @@ FORMATS: Mapping[str, Format] = {
             citation_examples=("[1]",),
             rule="cite_index",
         ),
-        Format(name="grouped", lead="## ", write_header=grouped_header, needs=frozenset({"source"})),
-        Format(name="minimal", write_header=minimal_header),
+        Format(name="grouped", lead="## ", write_header=lambda heading, _: heading.source, needs=frozenset({"source"})),
+        Format(name="minimal", write_header=lambda *_: ""),
     )
 }
 

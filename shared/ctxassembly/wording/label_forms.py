@@ -12,15 +12,14 @@ the lines that may begin like one in one pass over a text, whose other character
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
 from ctxassembly.data.candidates import GAP
-from ctxassembly.wording.formats import FORMATS, Format
+from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.languages.language import Language
-from ctxassembly.wording.lookalikes import ENCLOSED, RAISED, fold_lookalikes
+from ctxassembly.wording.lookalikes import fold_lookalikes
 
 RULE = "---"
 """A line of its own between context and question."""
@@ -43,42 +42,36 @@ DASHES = "\\-\N{EN DASH}\N{EM DASH}"
 _LABEL_WORDS = re.compile(r"[^\W\d_](?:.*\w)?")
 """From the first to the last letter before a label's number: SOURCE, of "[SOURCE "."""
 
-Languages = Mapping[str, Language]
-Formats = Mapping[str, Format]
 
-
-def line_patterns(
-    form: str, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS, own_lines: Sequence[str] = ()
-) -> list[str]:
+def line_patterns(form: str, own_lines: Sequence[str] = ()) -> list[str]:
     """Return the beginnings of our lines, {} for a number. In the format `form` no text may begin a line with them.
 
     Labels of all formats and words of all languages are among them, since an answer doesn't show which context it has
     read. A lead counts in its own format alone: elsewhere `## ` is a mere heading. Tags are not among them: formats
     that have tags escape all text.
     """
-    labels = [known.label for known in formats.values() if not known.has_markup]
-    lines = [*labels, formats[form].lead if form in formats else "", GAP, *FENCES, *FRAMEWORK_LINES]
-    for language in languages.values():
+    labels = [known.label for known in FORMATS.values() if not known.has_markup]
+    lines = [*labels, FORMATS[form].lead if form in FORMATS else "", GAP, *FENCES, *FRAMEWORK_LINES]
+    for language in LANGUAGES.values():
         lines += language.guarded_lines()
-    lines += own_lines
-    return list(dict.fromkeys(filter(None, lines)))
+    return list(dict.fromkeys(filter(None, [*lines, *own_lines])))
 
 
-def marker_words(languages: Languages = LANGUAGES, formats: Formats = FORMATS) -> list[str]:
+def marker_words() -> list[str]:
     """Return words that may precede a number in brackets, longest first: words of languages and words of labels.
 
     Of a label only letters count. A sign taken for a word would make `[[1]]` a marker of its own in addition to `>
     [1]`.
     """
-    words = {word for language in languages.values() for word in language.cited_as}
-    begins = (form.label.partition("{")[0] for form in formats.values() if not form.has_markup)
+    words = {word for language in LANGUAGES.values() for word in language.cited_as}
+    begins = (form.label.partition("{")[0] for form in FORMATS.values() if not form.has_markup)
     words |= {word[0] for begin in begins if (word := _LABEL_WORDS.search(begin))}
     return sorted({word.lower() for word in words if word}, key=lambda word: (-len(word), word))
 
 
-def header_words(languages: Languages = LANGUAGES) -> list[str]:
+def header_words() -> list[str]:
     """Return the words between a label and its source, without their colon: Source, of "[1] Source: report.pdf"."""
-    begins = (language.numbered.partition("{")[0].rstrip() for language in languages.values())
+    begins = (language.numbered.partition("{")[0].rstrip() for language in LANGUAGES.values())
     return sorted({begin.rstrip(": ") for begin in begins if begin.endswith(":")})
 
 
@@ -86,9 +79,7 @@ _PARTS = re.compile(r"\{\}|\w+|([^\w\s])\1*")
 _LETTER = re.compile(r"[^\W_]")
 _BETWEEN = r"[\s*_]*"
 _BLANK = r"[^\S\n]?"
-_DIGITS = f"0-9{RAISED}{ENCLOSED}"
-_SIGN = r"(?:[^\w\n]|_)"
-_ASCII_SIGN = r"[^0-9a-z\n\x80-\U0010ffff]"
+_SIGN = r"[^0-9a-z\n\x80-\U0010ffff]"
 _BEYOND_ASCII = r"[^\t\n\x20-\x7e]"
 _IDEOGRAPHS = "\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff\uac00-\ud7a3"
 """Letters that look like none of ours. Nearly all lines of Chinese, Japanese and Korean begin with one."""
@@ -104,8 +95,6 @@ class FormPatterns(NamedTuple):
 
     prefilter: re.Pattern[str]
     r"""Matches at the \n before every line that has a form, or may have one once folded. It reads small letters."""
-    folded_prefilter: re.Pattern[str]
-    r"""The same for a \n and the beginning of a line once folded: it matches if the rest may make a form of it."""
     form: re.Pattern[str]
     """Matches a form."""
     unfinished_form: re.Pattern[str]
@@ -116,53 +105,48 @@ class FormPatterns(NamedTuple):
     """True if all text is escaped besides."""
 
 
-def compile_forms(
-    form: str, languages: Languages = LANGUAGES, formats: Formats = FORMATS, own_lines: Sequence[str] = ()
-) -> FormPatterns:
-    """Return the patterns of the format `form`, given all languages and formats, and lines of the caller's own."""
-    written = line_patterns(form, languages=languages, formats=formats, own_lines=own_lines)
-    words, headers = marker_words(languages, formats), header_words(languages)
-    any_word, any_header = ("|".join("".join(map(_look, word)) for word in known) for known in (words, headers))
-    number = rf"(?:(?:{any_word})[\s:#]*)?[{_DIGITS}]+"
+def compile_forms(form: str, own_lines: Sequence[str] = ()) -> FormPatterns:
+    """Return the patterns of the format `form`, with lines of the caller's own."""
+    words, headers = [[*map(fold_lookalikes, known)] for known in (marker_words(), header_words())]
+    any_word, any_header = "|".join(words), "|".join(headers)
+    number = rf"(?:(?:{any_word})[\s:#]*)?[0-9]+"
     item = rf"{number}(?:\s*[{DASHES}]\s*{number})?"
-    inside = rf"\s*(?=[{_DIGITS}{_first_looks(words)}])"
+    inside = rf"\s*(?=[0-9{''.join(sorted({word[0] for word in words}))}])"
     # A label in other brackets is one if a word of ours is in it or follows: `(2)` alone is the number of a list item.
     with_word = rf"(?:{any_word})[\s:#]*{item}\s*[)}}>]"
     header = rf"(?:{any_header}){_BETWEEN}:"
-    before_header = rf"{_BETWEEN}(?=[{_first_looks(headers)}])"
-    # Numbers in brackets as an answer cites them, and raised numbers. All are more than one line of ours.
-    lines = [*map(_atoms, written)]
+    before_header = rf"{_BETWEEN}(?=[{''.join(sorted({word[0] for word in headers}))}])"
+    # Numbers in brackets as an answer cites them: more than the lines of ours.
+    lines = [*map(_atoms, line_patterns(form, own_lines))]
     markers = [
         [r"\[", inside, rf"{item}(?:\s*[,;]\s*{item}){{0,{_MAX_NUMBERS}}}\s*\]"],
-        [r"[({<]", inside, rf"(?:{with_word}|[{_DIGITS}]+\s*[)}}>]{before_header}{header})"],
-        [ENCLOSED[0], rf"[{_DIGITS}]+{before_header}", header],
-        [f"[{RAISED}]", rf"[{RAISED}]*(?:[,⁻][{RAISED}]+){{0,{_MAX_NUMBERS}}}(?![0-9a-z{RAISED}⁺⁻])"],
+        [r"[({<]", inside, rf"(?:{with_word}|[0-9]+\s*[)}}>]{before_header}{header})"],
     ]
     forms = [*lines, *markers]
-    heads = [*lines, *(atoms[:-1] for atoms in markers[:-1])]
+    heads = [*lines, *(atoms[:-1] for atoms in markers)]
     begun = [_begun(atoms, r"\Z") for atoms in forms]
-    letters = "".join(sorted({look for word in (*words, *headers) for letter in word for look in _looks(letter)}))
-    begun += [rf"\[[\s{_DIGITS}{DASHES},;:#{letters}]*\Z", rf"[{RAISED}][{RAISED},⁻]*\Z"]
-    begun.append(rf"[({{<{ENCLOSED[0]}]\s*[{_DIGITS}]*\s*[)}}>]?{_BETWEEN}[{letters}\s:#]*[{_DIGITS}]*\s*\Z")
+    letters = "".join(sorted({letter for word in (*words, *headers) for letter in word}))
+    begun += [rf"\[[\s0-9{DASHES},;:#{letters}]*\Z"]
+    begun.append(rf"[({{<]\s*[0-9]*\s*[)}}>]?{_BETWEEN}[{letters}\s:#]*[0-9]*\s*\Z")
     in_brackets = ["".join(atoms) for atoms in forms if atoms[0] == r"\["]
     return FormPatterns(
-        prefilter=_prefilter(heads, _ASCII_SIGN, _BEYOND_ASCII),
-        folded_prefilter=_prefilter(heads, _SIGN, r"\Z"),
+        prefilter=_prefilter(heads),
         form=re.compile("|".join(map("".join, forms))),
         unfinished_form=re.compile("|".join(begun)),
         label=re.compile(rf"(?<![^\W_])(?:{'|'.join(in_brackets)})"),
-        has_markup=form in formats and formats[form].has_markup,
+        has_markup=form in FORMATS and FORMATS[form].has_markup,
     )
 
 
-def _prefilter(forms: Sequence[Sequence[str]], sign: str, end: str) -> re.Pattern[str]:
-    """Return a pattern of a line that begins with signs and then like one of `forms`, or like one up to an `end`."""
+def _prefilter(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
+    """Return a pattern of a line that begins with signs and then like one of `forms`, or so up to what isn't ASCII."""
     rests: dict[str, list[str]] = {}
     for first, *atoms in forms:
-        rests.setdefault(first, []).append(_begun(atoms[: _PREFILTER_ATOMS - 1], end))
-    begins = "|".join(f"{first}(?:{end}|{'|'.join(some)})" for first, some in rests.items())
-    items = rf"(?:{sign}*[0-9]{{1,9}}(?:[.)](?=\s)|{ENCLOSED[1]}))*"
-    return re.compile(rf"\n *(?! ){items}{sign}*(?:[0-9]{{1,9}}{end}|(?![{_IDEOGRAPHS}]){end}|[{RAISED}]|{begins})")
+        rests.setdefault(first, []).append(_begun(atoms[: _PREFILTER_ATOMS - 1], _BEYOND_ASCII))
+    begins = "|".join(f"{first}(?:{_BEYOND_ASCII}|{'|'.join(some)})" for first, some in rests.items())
+    items = rf"(?:{_SIGN}*[0-9]{{1,9}}[.)](?=\s))*"
+    beyond = rf"[0-9]{{1,9}}{_BEYOND_ASCII}|(?![{_IDEOGRAPHS}]){_BEYOND_ASCII}"
+    return re.compile(rf"\n *(?! ){items}{_SIGN}*(?:{beyond}|{begins})")
 
 
 def _begun(atoms: Sequence[str], end: str) -> str:
@@ -173,19 +157,10 @@ def _begun(atoms: Sequence[str], end: str) -> str:
     return atoms[0] + pattern
 
 
-def _looks(character: str) -> set[str]:
-    """Return what a fold may have for `character`: a letter of another script may look like two of ours by its case."""
-    return {fold_lookalikes(character.lower()), fold_lookalikes(character.upper())}
-
-
-def _first_looks(words: Iterable[str]) -> str:
-    return "".join(sorted({look for word in words for look in _looks(word[0])}))
-
-
 def _look(character: str) -> str:
-    """Return a pattern of `character` as it is folded. An ä may be written as ae."""
-    looks = sorted(map(re.escape, _looks(character)))
-    pattern = looks[0] if len(looks) == 1 else f"(?:{'|'.join(looks)})"
+    """Return a pattern of `character` as it is folded in either case. An ä may be written as ae."""
+    looks = {re.escape(fold_lookalikes(case)) for case in (character.lower(), character.upper())}
+    pattern = looks.pop() if len(looks) == 1 else f"(?:{'|'.join(sorted(looks))})"
     return f"(?:{pattern}e?)" if _UMLAUT in normalize("NFD", character) else pattern
 
 
@@ -209,7 +184,7 @@ def _atoms(form: str) -> list[str]:
         if at and (found[at - 1].end() < match.start() or any(has_word[at - 1 : at + 1])):
             atoms.append(_BETWEEN)
         if match[0] == "{}":
-            atoms.append(f"[{_DIGITS}]+")
+            atoms.append("[0-9]+")
         elif has_word[at] or len(match[0]) == 1:
             atoms += map(_look, match[0])
         else:

@@ -10,8 +10,8 @@ the first word of a line count: inside a sentence `[2]` can't pass for a header.
 lines sees one.
 
 Nearly no line has a form. So the prefilter finds lines that may begin like one, in one pass over the text, and only
-these are folded and read closely. An invisible character may be inside a form, or mean nothing, and other characters
-may look like ASCII: a line with such characters is read in up to four ways (`_views`).
+these are read closely, folded to what they show (`lookalikes.py`): an invisible character may be inside a form, and
+other characters may look like ASCII.
 
 Documents are hostile input, so every search takes time that is linear in its text. A pattern repeats only what can be
 read in one way, and never reaches beyond a line.
@@ -20,39 +20,29 @@ read in one way, and never reaches beyond a line.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.label_forms import FormPatterns, compile_forms
-from ctxassembly.wording.lookalikes import (
-    ANGLES,
-    ENCLOSED,
-    FILLERS,
-    LETTER_SIGN,
-    LOOK,
-    PARTED,
-    RAISED,
-    READ,
-    WRITTEN,
-    fold_lookalikes,
-    join_keycaps,
-)
+from ctxassembly.wording.lookalikes import fold_lookalikes, fold_offsets
 from ctxassembly.wording.sanitize import sanitize_replacements
 from ctxassembly.wording.unicode import apply_replacements, invalid_characters
 
-_ITEM = re.compile(rf"[0-9{RAISED}]{{1,9}}[.)](?=\s)|(?:{ENCLOSED[0]}[0-9]+{ENCLOSED[1]})+")
-"""The number of a list item, as in Markdown, or in a circle."""
+_ITEM = re.compile(r"[0-9]{1,9}[.)](?=\s)")
+"""The number of a list item, as in Markdown."""
 _ITEMS = re.compile(rf"{_ITEM.pattern}|[0-9]{{1,9}}[.)]?\Z")
 _WORD = re.compile(r"[^\W_]")
-_LETTER = re.compile(rf"[^\W\d_{FILLERS}]")
 _TABLE_RULE = re.compile(r"[\s|:+=-]+")
 _COLUMNS = re.compile(r"[\s|:+]+")
+_ANGLES = re.compile(
+    "[\u02c2\u1438\u16b2\u2039\u2329\u276c\u276e\u2770\u27e8\u27ea\u2991\u29fc\u3008\u300a\ufe3d\ufe3f\ufe64\uff1c"
+    "\U0001d236]"
+)
+"""The look-alikes of <."""
 _TAG = re.compile(rf"<[\W_]*(?:{'|'.join(form.footer.strip('</>') for form in FORMATS.values() if form.has_markup)})")
 _TAG_CHARACTERS = 32
-_HEAD_CHARACTERS = 16
-"""Characters from the first word of a line on that are folded to see whether the line may have a form."""
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Characters besides the newline that end a line for `str.splitlines` and others."""
 
@@ -73,63 +63,38 @@ class Guard(FormPatterns):
             begin = found.start() + 1
             end = text.find("\n", begin)
             line = text[begin : end if end >= 0 else len(text)]
-            if line.isascii() or self._may_look_like_form(line):
-                begins += [begin + at for at in _find_in_views(self.form, line)]
+            begins += [begin + at for at in _find_forms(self.form, line)]
             found = self.prefilter.search(small, begin + len(line))
         return begins
 
     def find_unfinished(self, text: str) -> list[int]:
         """Return the offsets of forms in the last line of `text` that following text may complete, and of others."""
         begin = text.rfind("\n") + 1
-        return [begin + at for at in _find_in_views(self.unfinished_form, text[begin:])] if begin else []
+        return [begin + at for at in _find_forms(self.unfinished_form, text[begin:])] if begin else []
 
     def find_labels(self, line: str) -> list[int]:
-        """Return the offsets of labels and beginnings of summaries in `line`, as it is read and as it looks."""
+        """Return the offsets of labels and beginnings of summaries in `line`."""
         if line.isascii() and "[" not in line and line.isprintable():  # the usual case
             return []
-        found: set[int] = set()
-        for view, offsets in _views(line, visible=True):
-            if begins := [match.start() for match in self.label.finditer(view)]:
-                origin = offsets()
-                found |= {origin[at] for at in begins}
-        return sorted(at for at in found if line[at - 1 : at] != "\\")
-
-    def _may_look_like_form(self, line: str) -> bool:
-        """Return False if no form begins like the signs and the first letters of `line`, once they are folded."""
-        first_word = _WORD.search(line)
-        at = first_word.start() if first_word else len(line)
-        signs, head = line[:at], line[at : at + _HEAD_CHARACTERS]
-        if signs.isascii() and not self.folded_prefilter.match(f"\n{signs}{LOOK[ord(head[0])]}"):
-            return False  # the usual case in another script
-        head = signs + head
-        return bool(LETTER_SIGN.search(head) or self.folded_prefilter.match(f"\n{fold_lookalikes(head)}"))
+        found = _origins(line, [match.start() for match in self.label.finditer(fold_lookalikes(line))])
+        return [at for at in found if line[at - 1 : at] != "\\"]
 
 
-def _views(line: str, *, visible: bool = False) -> Iterator[tuple[str, Callable[[], Sequence[int]]]]:
-    """Yield `line` in small letters as a reader may take it, each with a function for the offset of each character.
-
-    With `visible`, what can't be seen is in none of them; otherwise it is a sign in the first two. It makes no word.
-    """
-    if line.isascii() and line.isprintable():  # as nearly always
-        yield line.lower(), lambda: range(len(line))
-        return
-    for fold in (READ, LOOK) if visible else (WRITTEN, PARTED, READ, LOOK):
-        shown = line if fold is WRITTEN else join_keycaps(line)
-        yield shown.translate(fold), partial(fold.offsets, shown)
+def _origins(line: str, places: list[int]) -> list[int]:
+    """Return the offset in `line` of each of `places` in the folded line."""
+    if not places or (line.isascii() and line.isprintable()):
+        return places
+    offsets = fold_offsets(line)
+    return [offsets[at] for at in places]
 
 
-def _find_in_views(form: re.Pattern[str], line: str) -> set[int]:
-    """Return the offsets of forms in `line`, in whatever way it is read."""
-    begins: set[int] = set()
-    for view, offsets in _views(line):
-        if found := list(_find_in_line(form, view)):
-            origin = offsets()
-            begins |= {origin[at] for at in found}
-    return begins
+def _find_forms(form: re.Pattern[str], line: str) -> list[int]:
+    """Return the offsets of forms in `line`."""
+    return _origins(line, list(_find_folded(form, fold_lookalikes(line))))
 
 
-def _find_in_line(form: re.Pattern[str], line: str) -> Iterator[int]:
-    """Yield the offsets of forms up to the first word of `line`, which the number of an item isn't."""
+def _find_folded(form: re.Pattern[str], line: str) -> Iterator[int]:
+    """Yield the offsets of forms up to the first word of the folded `line`, which the number of an item isn't."""
     if _is_table_rule(line):
         return
     at = 0
@@ -153,20 +118,14 @@ def _is_table_rule(line: str) -> bool:
 
 def find_lookalike_tags(text: str) -> Iterator[int]:
     """Return the offsets of look-alikes of our tags: XML needs no line for them, and escapes only real ones."""
-    for found in ANGLES.finditer(text):
+    for found in _ANGLES.finditer(text):
         if _TAG.match(fold_lookalikes(text[found.start() : found.start() + _TAG_CHARACTERS])):
             yield found.start()
 
 
-def is_lead(line: str) -> bool:
-    """Return True if text after `line` begins the line for a reader: it has no word but the number of an item.
-
-    It is enough if one of its views has none.
-    """
-    letter = _LETTER.search(line)
-    if letter and letter[0].isalpha():  # nearly every line has one near its beginning
-        return False
-    return any(_WORD.search(_ITEMS.sub("", view)) is None for view, _ in _views(line))
+def _is_lead(line: str) -> bool:
+    """Return True if text after `line` begins the line for a reader: it has no word but the number of an item."""
+    return _WORD.search(_ITEMS.sub("", fold_lookalikes(line))) is None
 
 
 @lru_cache(maxsize=64)
@@ -248,4 +207,4 @@ def is_line_start_after(text: str, *, at_line: bool) -> bool:
     last = text[text.rfind("\n") + 1 :].splitlines(keepends=True)[-1:] or [text[-1:]]
     if last[0] and last[0][-1] in f"\n{_BREAKS}":
         return True
-    return (at_line or len(last[0]) < len(text)) and is_lead(last[0])
+    return (at_line or len(last[0]) < len(text)) and _is_lead(last[0])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk
@@ -21,8 +20,6 @@ from ctxassembly.wording.unicode import one_line
 
 MAX_NUMBER_DIGITS = 9
 """Most digits of a page or a row that is read as a number."""
-MAX_ITEMS, MAX_LEVELS = 10_000, 20
-"""Most items of a list that are read, and most levels of lists in lists."""
 _LISTS = (list, tuple, range, set, frozenset)
 _ITEM_SEPARATORS = {"section": " > "}
 """The text between the items of a list, where it isn't a comma."""
@@ -124,19 +121,16 @@ def line_of(value: Any, name: str) -> str | None:
     return line or None
 
 
-def _items(value: Any, levels: int = MAX_LEVELS) -> Iterator[Any]:
-    """Return the items of a list of any kind, with inner lists flattened in place; else the value itself."""
+def _items(value: Any) -> Iterator[Any]:
+    """Yield the items of a list of any kind, with inner lists flattened in place; else the value itself."""
     if hasattr(type(value), "tolist"):  # numpy and what looks like it
-        try:
-            value = value.tolist()
-        except Exception:  # noqa: BLE001 - a class of the caller may raise anything
-            return
+        value = value.tolist()
     if type(value) not in _LISTS:
         yield value
-    elif levels:
-        # Sets have another order in every run.
-        inside = sorted(value, key=safe_repr) if isinstance(value, (set, frozenset)) else value
-        yield from islice((item for each in inside for item in _items(each, levels - 1)), MAX_ITEMS)
+        return
+    # Sets have another order in every run.
+    for item in sorted(value, key=safe_repr) if isinstance(value, (set, frozenset)) else value:
+        yield from _items(item)
 
 
 def _is_number(value: Any) -> bool:

@@ -1,5 +1,5 @@
 """`python -m speed`: time by kind of text, of one encode of the result, of the reference and of the peers; time by
-stage; under load; memory, and what is remembered.
+stage; under load; memory.
 
 Medians of runs in turn in one process, as Markdown tables. Cold: no text was seen before, the vocabulary is loaded.
 `make bench-speed ARGS="--only kinds --kinds Chinese --hits 20 --repeats 9"`.
@@ -17,7 +17,6 @@ from tqdm import tqdm
 
 from ctxassembly.protocols import Store
 from scenario import BUDGET, ENCODING, scenario
-from speed.caches import LOOKS, caches_table
 from speed.database import is_installed, postgres
 from speed.kinds import BUDGETS, HITS, characters_table, from_set, kinds_tables, made
 from speed.load import HITS as HITS_A_QUESTION
@@ -75,20 +74,12 @@ def _memory(_: argparse.Namespace) -> Iterator[str]:
     yield from memory_table()
 
 
-def _caches(args: argparse.Namespace) -> Iterator[str]:
-    at = sorted({*(number for number in LOOKS if number < args.assemblies), args.assemblies})
-    yield "What the process holds after so many assemblies, each of texts of its own:\n\n"
-    with tqdm(total=args.assemblies, desc="caches", unit="assembly", disable=None) as bar:
-        yield from caches_table(at, bar.update)
-
-
 SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "kinds": _kinds,
     "characters": _characters,
     "stages": _stages,
     "load": _load,
     "memory": _memory,
-    "caches": _caches,
 }
 
 
@@ -108,12 +99,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--load-repeats", type=int, default=5, help="of such a run (default: 5)")
     parser.add_argument(
         "--corpus", type=int, default=1_000, help="the hits whose documents are searched (default: 1,000)"
-    )
-    parser.add_argument(
-        "--assemblies",
-        type=int,
-        default=LOOKS[1],
-        help=f"whose memory is looked at; {LOOKS[-1]:,} take 20 minutes (default: {LOOKS[1]:,})",
     )
     return parser
 

@@ -14,7 +14,6 @@ from ctxassembly import AssemblyConfig, Chunk, Context, assemble, presets
 from ctxassembly.protocols import Store
 from ctxassembly.published import FiveStage
 from ctxassembly.tokens.cache import TextCache
-from ctxassembly.tokens.counter import counter_for
 from scenario import BUDGET, ENCODING, PlaceStore, Scenario
 
 REFERENCE = "reference"
@@ -59,7 +58,6 @@ def other(case: Scenario) -> Scenario:
 
 def forget() -> None:
     """Forget all that is remembered of texts from one assembly to the next: by the counter, and in any module."""
-    counter_for(ENCODING).clear_caches()
     for name, module in [*sys.modules.items()]:
         if name.startswith("ctxassembly."):
             for value in vars(module).values():

@@ -27,23 +27,6 @@ def test_the_text_comes_first_with_its_labels_and_then_the_answer():
     assert answer.steps[-1].tokens_out == len(SAID.split())
 
 
-def test_a_streamed_answer_is_the_answer():
-    whole = chain(Scripted(SAID)).answer("Is parking free?", filter=A)
-    *_, streamed = chain(Scripted(SAID)).stream("Is parking free?", filter=A)
-    for name in ("text", "citations", "quotes", "quality", "hits", "context"):
-        assert getattr(whole, name) == getattr(streamed, name), name
-
-
-def test_a_model_that_can_not_stream_gives_one_piece():
-    events = list(chain(lambda request: SAID).stream("Is parking free?", filter=A))
-    assert [type(event) for event in events] == [AnswerPiece, Answer]
-
-
-def test_an_abstention_is_streamed_too():
-    piece, answer = chain(Scripted()).stream("asdkjh qwe zzzz")
-    assert piece.text == answer.text == "No relevant content found."
-
-
 class Breaks(Scripted):
     def stream(self, request):
         yield ModelReply("Parking is ")
@@ -116,42 +99,6 @@ async def test_a_model_that_can_only_be_called_is_called_in_a_thread(model):
     assert (await chain(model).aanswer("Is parking free?", filter=A)).text == SAID
     *_, answer = [event async for event in chain(model).astream("Is parking free?", filter=A)]
     assert answer.text == SAID
-
-
-async def test_an_async_function_streams_as_one_piece():
-    async def model(request):
-        return SAID
-
-    events = [event async for event in chain(model).astream("Is parking free?", filter=A)]
-    assert [type(event) for event in events] == [AnswerPiece, Answer]
-
-
-async def test_an_awaited_reader_who_goes_away_stops_the_model():
-    model = Async()
-    events = chain(model).astream("Is parking free?", filter=A)
-    await anext(events)
-    await events.aclose()
-    assert model.closed == 1
-
-
-async def test_a_cancelled_answer_is_cancelled():
-    asked, cancelled = asyncio.Event(), asyncio.Event()
-
-    class Slow:
-        async def aask(self, request):
-            asked.set()
-            try:
-                await asyncio.sleep(30)
-            except asyncio.CancelledError:
-                cancelled.set()
-                raise
-
-    task = asyncio.create_task(chain(Slow()).aanswer("Is parking free?", filter=A))
-    await asyncio.wait_for(asked.wait(), 10)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await asyncio.wait_for(cancelled.wait(), 10)
 
 
 ASKED = {"Is parking free?": "parking", "When is ferritin measured?": "lab", "How long is a gastroscopy?": "scopy"}

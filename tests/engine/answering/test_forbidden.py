@@ -29,11 +29,6 @@ def test_a_forbidden_answer_is_refused_as_published(text):
     assert "Take" not in str(answer.to_dict()["answer"])
 
 
-def test_an_answer_without_them_stays_as_it_is():
-    plain, checked = said("Parking is free [1]."), said("Parking is free [1].", forbidden=DOSE)
-    assert (checked.text, checked.citations, checked.notes) == (plain.text, plain.citations, ())
-
-
 def test_the_refusal_is_the_callers_or_in_the_language_of_the_question():
     assert said("Take 20 mg.", forbidden=DOSE, refusal="Ask your doctor.").text == "Ask your doctor."
     made = chain(Scripted("Take 20 mg."), AnswerConfig(forbidden=DOSE))
@@ -47,11 +42,6 @@ def test_a_flagged_answer_is_kept_with_a_note():
     assert len(answer.citations) == 1
 
 
-def test_a_function_may_decide():
-    assert said("Surely yes [1].", forbidden=lambda text: "surely" in text.casefold()).abstention_reason
-    assert said("Perhaps [1].", forbidden=lambda text: "surely" in text.casefold()).abstention_reason is None
-
-
 @pytest.mark.parametrize("text", ["Take 20 mg [1].", "Parking is free [1]."])
 def test_a_stream_gives_on_nothing_of_an_answer_that_may_be_refused(text):
     made = chain(Scripted(text), AnswerConfig(forbidden=DOSE))
@@ -62,17 +52,6 @@ def test_a_stream_gives_on_nothing_of_an_answer_that_may_be_refused(text):
     flagging = replace(made, config=AnswerConfig(forbidden=DOSE, on_forbidden="flag"))
     events = list(flagging.stream("Is parking free?", filter=A))
     assert sum(isinstance(event, AnswerPiece) for event in events) > 1
-
-
-def test_a_refused_answer_is_refused_from_the_cache_too():
-    class Kept(dict):
-        set = dict.__setitem__
-
-    model = Scripted("Take 20 mg [1].")
-    made = replace(chain(model, AnswerConfig(forbidden=DOSE)), cache=Kept(), cache_scope="all")
-    first, second = (made.answer("Is parking free?", filter=A) for _ in range(2))
-    assert first.text == second.text == "I can't give advice on that."
-    assert second.steps[0].name == "recall"
 
 
 @pytest.mark.parametrize(("settings", "partial"), [({"on_forbidden": "flag"}, "Take 20 mg "), ({}, "")])

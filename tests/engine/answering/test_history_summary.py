@@ -7,9 +7,7 @@ import json
 import pytest
 
 from chain_parts import Scripted, chain
-from ctxassembly import AssemblyConfig, TokenBudget
-from ctxassembly.answering import AnswerConfig, Exchange, Mode, TokenUsage, total_usage
-from ctxassembly.tokens.counter import counter_for
+from ctxassembly.answering import AnswerConfig, Exchange, TokenUsage, total_usage
 
 A = {"tenant": "a"}
 HISTORY = [Exchange(f"question {number}", f"answer {number}") for number in range(12)]
@@ -59,19 +57,6 @@ def test_a_summary_says_of_how_many_exchanges_it_is():
     )
 
 
-@pytest.mark.parametrize("history", [(), HISTORY[:5]])
-def test_nothing_is_summarized_where_nothing_is_left_out(history):
-    _, model = asked(AnswerConfig(summarize_history=True), history)
-    assert model.prompts("summarize") == []
-
-
-def test_nothing_is_summarized_without_the_option_nor_without_room_for_it():
-    for config in (AnswerConfig(), AnswerConfig(summarize_history=True, history_tokens=399)):
-        answer, model = asked(config)
-        assert model.prompts("summarize") == []
-        assert "left out" in answer.notes[-1]
-
-
 @pytest.mark.parametrize(
     ("summary", "note"),
     [
@@ -85,17 +70,6 @@ def test_without_a_summary_there_is_an_answer_and_a_note(summary, note):
     assert note in answer.notes
     assert answer.notes[-1].startswith("history: 8 messages left out")
     assert model.prompts("answer")[0].messages[1]["content"] == "question 4"
-
-
-def test_a_summary_and_what_it_reads_fit_the_window():
-    long = [Exchange(f"question {number}", "word " * 150) for number in range(30)]
-    budget = TokenBudget(window=2_000, system=200, query=50, conversation=800, generation=300, buffer=64)
-    config = AnswerConfig(summarize_history=True, modes={"normal": Mode(answer_tokens=300)})
-    answer, model = asked(config, long, assembly=AssemblyConfig(max_tokens=budget))
-    count = counter_for("cl100k_base").count
-    for request in model.asked:
-        assert sum(count(message["content"]) for message in request.messages) + 300 + 64 <= 2_000
-    assert "summarized" in answer.notes[-1]
 
 
 def test_totals_over_the_calls_of_a_conversation():

@@ -104,16 +104,6 @@ def test_a_question_is_thought_about_harder_exactly_where_that_may_help(case: Ca
         assert answer.mode == "escalated"
 
 
-def test_the_first_answer_is_kept_if_the_second_is_no_better():
-    case = Case("What does parking cost?", "nowhere", weak="It is free. See there [1]. Or there.")
-    answer, modes = ask(case)
-    assert (answer.mode, modes) == ("escalated", ["normal", "escalated"])  # of two equals, the one with more effort
-    worse = iter(["It is free [1]. See there. Or there.", "It is free. See there. Or there."])
-    config = AnswerConfig(modes=MODES, think_harder="escalated")
-    answer = chain(lambda request: next(worse), config, index=INDEX).answer(case.question)
-    assert (answer.mode, answer.text) == ("normal", "It is free [1]. See there. Or there.")
-
-
 def test_the_first_answer_is_kept_if_the_model_fails_then():
     def model(request):
         if request.mode == "escalated":
@@ -126,11 +116,3 @@ def test_the_first_answer_is_kept_if_the_model_fails_then():
     assert answer.notes[-1].startswith("think harder: the first answer is kept (AnswerError")
     with pytest.raises(AnswerError):
         chain(model, config, index=INDEX).answer("What does parking cost?", mode="escalated")
-
-
-def test_all_steps_of_both_are_in_the_trace_and_a_call_in_that_mode_is_made_once():
-    answer, _ = ask(CASES["not enough"])
-    assert [step.name for step in answer.steps][1:] == ["retrieve", "assemble", "answer"] * 2
-    config = AnswerConfig(modes=MODES, think_harder="escalated")
-    once = chain(lambda request: "No idea.", config, index=INDEX).answer("What does parking cost?", mode="escalated")
-    assert (len(once.steps), once.notes) == (3, ())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from chain_parts import Scripted, chain
@@ -58,20 +56,6 @@ def test_the_conversation_gets_what_the_context_leaves_and_a_note_says_what_is_l
     assert answer.notes[-1].startswith("history: 4 messages left out, beyond 5 exchanges or ")
 
 
-def test_a_budget_whose_zones_hold_changes_nothing():
-    zones = TokenBudget(window=4_000, system=500, query=200, conversation=1_000, generation=100, buffer=64)
-    answer, _ = asked(replace(zones, context_cap=None))
-    assert answer.context.trace.max_tokens == 2_136
-    assert not any(note.startswith("budget") for note in answer.context.trace.notes)
-
-
-def test_rules_longer_than_their_zone_take_from_the_context_and_its_trace_says_so():
-    budget = TokenBudget(window=1_000, system=50, query=50, conversation=0, generation=100, buffer=64)
-    answer, _ = asked(budget, extra_rules=("Give no medical advice. " * 50,))
-    assert answer.context.trace.max_tokens < budget.context
-    assert answer.context.trace.notes[0].startswith("budget: 736 tokens cut to the ")
-
-
 def test_a_question_that_fills_the_window_is_one_clear_error():
     budget = TokenBudget(window=1_000, system=50, query=50, conversation=0, generation=100, buffer=64)
     with pytest.raises(ConfigError, match=r"TokenBudget\.window must be more than the zones take together"):
@@ -98,14 +82,6 @@ def test_a_model_that_knows_its_window_needs_no_budget(window):
     assert answer.context.trace.notes[0].startswith("budget: 8,000 tokens cut to the ")
 
 
-@pytest.mark.parametrize("window", [None, 100, 200, 100_000])
-def test_a_window_that_is_unknown_large_or_too_small_to_be_true_changes_nothing(window):
-    model, assembly = Sized(window), AssemblyConfig(fill=True)
-    answer = chain(model, AnswerConfig(modes=SHORT), index=PARKING, assembly=assembly).answer(QUESTION)
-    assert answer.context.trace.max_tokens == 8_000
-    assert answer.notes == ()
-
-
 DOCUMENTS, CONVERSATION = Share("documents", floor=150, cap=900), Share("conversation", floor=170, cap=600)
 
 
@@ -124,34 +100,3 @@ def test_shares_divide_what_the_prompt_as_sent_leaves(window: int, shares: tuple
         assert answer.context.token_count > 100
     if len(shares) == 2 and window >= 1_000:
         assert history >= 150
-
-
-def test_the_last_share_gives_way_first_and_the_trace_says_so():
-    budget = TokenBudget(window=1_000, system=0, query=0, conversation=0, generation=100, buffer=64)
-    given = {}
-    for first, last in ((DOCUMENTS, CONVERSATION), (CONVERSATION, DOCUMENTS)):
-        answer, model = asked(replace(budget, shares=(first, last)), HISTORY)
-        history = sum(count(message["content"]) for message in model.prompts("answer")[0].messages[1:-1])
-        given[first.name] = (answer.context.trace.max_tokens, history, answer.context.trace.notes[0])
-    limit, said, note = given["documents"]
-    assert (limit, said) == (553, 154)
-    assert note == "budget: documents gave way, 553 of 900 tokens; conversation gave way, 170 of 462 tokens"
-    limit, said, note = given["conversation"]
-    assert (limit, said) == (261, 462)
-    assert note == "budget: documents gave way, 261 of 900 tokens"
-
-
-def test_a_conversation_that_is_over_leaves_its_room_to_the_documents():
-    shares = Share("conversation", cap=600), Share("documents")
-    budget = TokenBudget(window=2_000, system=0, query=0, generation=100, buffer=64, shares=shares)
-    assert budget.context == 1_236
-    assert asked(budget, HISTORY)[0].context.trace.max_tokens == 1_261
-    assert asked(budget)[0].context.trace.max_tokens == 1_723
-
-
-def test_a_conversation_whose_floor_leaves_nothing_gives_way_before_the_question_fails():
-    shares = Share("conversation", floor=700), Share("documents")
-    budget = TokenBudget(window=800, system=0, query=0, conversation=0, generation=100, buffer=64, shares=shares)
-    answer, model = asked(budget, HISTORY)
-    assert answer.context.token_count > 0
-    assert all(tokens(request) + 100 + 64 <= 800 for request in model.asked)

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from builders import decision, hits_of, split, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, aassemble, assemble
+from builders import hits_of, split, standing, words_of
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryStore, aassemble, assemble
 from ctxassembly.errors import CtxAssemblyError, StoreError
-from stopwatch import grows_less, takes_less
-from strategies import words
 
 A = [words_of("A", n) for n in range(15)]
 B = [words_of("B", n) for n in range(15)]
@@ -32,10 +28,7 @@ async def test_a_store_that_fails_leaves_the_hits_without_neighbors(error: Excep
     """By default; and the trace says so."""
     store = Failing(error)
     alone = assemble(hits_of([A[5], B[3]]))
-    for context in (
-        assemble(hits_of([A[5], B[3]]), store=store),
-        await aassemble(hits_of([A[5], B[3]]), store=store),
-    ):
+    for context in (assemble(hits_of([A[5], B[3]]), store=store), await aassemble(hits_of([A[5], B[3]]), store=store)):
         assert context.text == alone.text
         (noted,) = context.trace.notes
         assert noted == f"store: no neighbors ({type(error).__name__}: {error}), the hits are kept without them"
@@ -62,41 +55,6 @@ def test_an_interrupt_is_no_store_error():
         assemble(hits_of([A[5]]), store=Failing(KeyboardInterrupt()))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("answer", [None, ["text"], [{"id": "A4"}], 7])
-def test_a_store_that_returns_something_else_has_failed(answer):
-    class Odd:
-        def fetch(self, refs):
-            return answer
-
-    context = assemble(hits_of([A[5]]), store=Odd())
-    assert standing(context) == ["A5"]
-    assert context.trace.notes[0].startswith("store: no neighbors (")
-    with pytest.raises(StoreError):
-        assemble(hits_of([A[5]]), AssemblyConfig(on_store_error="raise"), store=Odd())
-
-
-def test_what_an_earlier_step_fetched_stays_if_a_later_one_fails():
-    chunks = split("L", "".join(f"<{n:04} and more>" for n in range(9)), size=15, indexed=False, links="pn")
-
-    class Tired(MemoryStore):
-        def fetch(self, refs):
-            if self.round_trips:
-                raise TimeoutError("tired")
-            return super().fetch(refs)
-
-    context = assemble(hits_of([chunks[4]]), AssemblyConfig(window=2), store=Tired(chunks))
-    assert standing(context) == ["L3", "L4", "L5"]
-
-
-def test_a_copy_that_was_retrieved_is_not_fetched_again_as_a_neighbor():
-    copy = Chunk("B3", "B", A[5].text, index=3)
-    store = MemoryStore([*A, *B[:3], copy, *B[4:]])
-    context = assemble(hits_of([A[5], B[2], copy]), store=store)
-    assert [ref.index for ref in store.requests[0] if ref.document_id == "B"] == [1, 2]
-    assert [each.outcome for each in context.trace.decisions if each.chunk_id == "B3"] == ["duplicate"]
-    assert decision(context, "A5").replaced == ("B3",)
-
-
 @pytest.mark.parametrize("retrieved", [True, False])
 def test_a_chunk_without_text_leaves_no_gap(retrieved: bool):
     """What stands on both sides of it is adjacent, whether it was retrieved or fetched; nothing is missing there."""
@@ -109,18 +67,6 @@ def test_a_chunk_without_text_leaves_no_gap(retrieved: bool):
     assert (ChunkRef("A", 6) in store.requests[0]) is not retrieved
 
 
-def test_the_reply_of_a_store_is_not_changed():
-    replies = []
-
-    class Watched(MemoryStore):
-        def fetch(self, refs):
-            replies.append(super().fetch(refs))
-            return replies[-1]
-
-    assemble(hits_of([A[5]]), store=Watched(A))
-    assert replies == [[A[4], A[6], A[5]]]
-
-
 def test_disabled_passes_hits_through_in_their_order():
     """Nothing is fetched, joined, grouped or collapsed: each hit is its own block."""
     store = MemoryStore(A)
@@ -129,23 +75,6 @@ def test_disabled_passes_hits_through_in_their_order():
     assert standing(context) == ["A6", "B2", "A5", "A6"]
     assert [citation.label for citation in context.citations] == ["1", "2", "3", "4"]
     assert store.round_trips == 0
-
-
-def test_disabled_strips_no_overlap():
-    chunks = split("A", " ".join(f"w{n:03}" for n in range(50)), size=120, overlap=60)[:2]
-    context = assemble(hits_of(chunks), AssemblyConfig(enabled=False))
-    assert context.trace.stripped_chars == 0
-    assert all(chunk.text.strip() in context.text for chunk in chunks)
-
-
-@pytest.mark.parametrize("granularity", ["passage", "chunk"])
-def test_disabled_keeps_to_the_budget(granularity: str):
-    chunks = [Chunk(name, name, f"{name} " * n) for name, n in (("a", 10), ("b", 50), ("c", 10))]
-    config = AssemblyConfig(enabled=False, max_tokens=30, encoding=words, granularity=granularity)
-    context = assemble(hits_of(chunks), config)
-    assert standing(context) == ["a", "c"]
-    assert context.token_count == 26
-    assert decision(context, "b").reason == "budget"
 
 
 def test_the_summary_of_the_trace():
@@ -167,24 +96,3 @@ def test_no_hits_give_an_empty_context_and_ask_nothing():
     assert (context.text, context.token_count, context.citations, context.passages) == ("", 0, (), ())
     assert context.trace.summary.startswith("0 -> 0 chunks")
     assert store.round_trips == 0
-
-
-def test_ten_thousand_hits_in_reasonable_time():
-    hits = [Hit(words_of(f"D{n % 700}-", n // 700), 1 / (n + 1)) for n in range(10_000)]
-    store = MemoryStore([hit.chunk for hit in hits])
-    found = []
-    assert takes_less(lambda: found.append(assemble(hits, store=store)), 20)
-    context = found[0]
-    assert store.round_trips == len(found)
-    assert 7_900 < context.token_count <= 8_000
-    assert sum(each.distance == 0 for each in context.trace.decisions) == 10_000
-
-
-def test_cost_is_linear_in_the_hits():
-    """8 times the hits take some 8 times the time; quadratic would be 64 times."""
-
-    def assembling(n: int) -> Callable[[], object]:
-        hits = [Hit(words_of(f"D{i % (n // 10)}-", i // (n // 10))) for i in range(n)]
-        return lambda: assemble(hits, AssemblyConfig(window=0, max_tokens=1_000))
-
-    assert grows_less(assembling, 250, 2_000, 30)

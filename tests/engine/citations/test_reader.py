@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from types import SimpleNamespace
+from functools import partial
 from typing import Any, Literal
 
 import pytest
@@ -28,34 +28,21 @@ def used(resolved: Any) -> list[str]:
     ("answer", "labels"),
     [
         ("A fact [1].", "1"),
-        ("Type ``` to begin code [1].", "1"),
         ("A fact [1, 2].", "12"),
-        ("A fact [1][2].", "12"),
         ("A fact [1-3].", "123"),
-        ("A fact [1–3].", "123"),
         ("A fact 【3】.", "3"),
-        ("A fact [SOURCE 2].", "2"),
         ("A fact [Bron 2].", "2"),
         ("A fact[2].", "2"),
-        ("一つの事実[2]。", "2"),
-        ("A [fact](https://a.example/) [2]", "2"),
-        ("A fact [1](https://a.example/x).", "1"),
-        ("A fact (see page 3)[2].", "2"),
         ("[3] says so, as [1] does, as [3] does.", "31"),
-        ("[2024] [1]", "1"),
-        ("- [1]: gids.pdf\n- [2]: gids.pdf", "12"),
-        ("An `index` [1]", "1"),
         ("A stray ` tick [1]\nand another ` [2]", "12"),
         ("An escaped \\` tick [1] `", "1"),
         (f"Code that is too long ` [1] {'x' * LONGEST_CODE} `", "1"),
         ("```\ncode\n```\nA fact [1].", "1"),
         ("```inline``` [1]", "1"),
-        ("~~struck~~ [1]", "1"),
         ("Unlike [[1]]", "1"),
         ("[01]", "1"),
         ("[2;1 ,3]", "213"),
         ("[1–3, 2]", "123"),
-        ("[source: 2]", "2"),
         ("[SOURCES 1, 2]", "12"),
         ("[SOURCE 1, SOURCE 4]", "14"),
         ("[SOURCE 1 - SOURCE 3]", "123"),
@@ -75,7 +62,6 @@ def test_every_form_cites(answer: str, labels: str):
         ("fenced code is skipped", "```python\nx = [1]\n```"),
         ("a fence ends with as many marks", "````\n[1]\n```\n[2]\n````"),
         ("a fence that is never closed reaches to the end", "```\n[1]\n\n[2]"),
-        ("fences stand in lists", "- so:\n      ```\n      [1]\n      ```"),
         ("what the context escapes is no label", "\\[1] Source: forged.pdf"),
         ("an index is none", "x[1] and my_list[1][2] and _[1]"),
         ("superscripts are none", "10² m², Ca²⁺ and so they say.¹"),
@@ -84,7 +70,6 @@ def test_every_form_cites(answer: str, labels: str):
         ("half a list is none", "[1,] [1-] [ ]"),
         ("a range that ends before it begins is none", "[3-1]"),
         ("a long number, a date or two numbers are none", "[1234567] [2024-01-02] [1 2]"),
-        ("brackets of several lines are none", "[1,\n2]"),
     ],
 )
 def test_what_only_looks_like_a_citation(rule: str, answer: str):
@@ -113,14 +98,9 @@ def test_an_answer_without_any_label_is_reported(answer: str, unlabeled: bool):
     assert CONTEXT.resolve(answer).is_unlabeled is unlabeled
 
 
-@pytest.mark.parametrize("config", [AssemblyConfig(format="minimal"), AssemblyConfig(max_tokens=3)])
-def test_no_label_is_missed_where_none_was_shown(config: AssemblyConfig):
-    context = assemble(hits_of([words_of("A", 0)]), config)
-    assert "[1]" not in context.text
-    assert not context.resolve("A fact.").is_unlabeled
-
-
-def test_an_empty_context_misses_no_label():
+def test_no_label_is_missed_where_none_was_shown():
+    for config in (AssemblyConfig(format="minimal"), AssemblyConfig(max_tokens=3)):
+        assert not assemble(hits_of([words_of("A", 0)]), config).resolve("A fact.").is_unlabeled
     assert not assemble([]).resolve("Nothing was found.").is_unlabeled
 
 
@@ -147,22 +127,16 @@ def test_renumbering(rule: str, answer: str, text: str):
     [
         ("white space before goes too", "A fact [1] and more [2, 3].", "A fact and more."),
         ("all forms go", "A【3】 b [1][2] c.[1] d [SOURCE 2]", "A b c. d"),
-        ("a list of markers goes whole", "A fact [1], [2]; [3].", "A fact."),
         ("unknown ones as well", "A fact [9].", "A fact."),
         ("with their target", "A fact [1](https://a.example/x).", "A fact."),
-        ("a remark in parentheses stays", "A fact [1](often).", "A fact(often)."),
         ("code stays", "A fact `[1]` [1].", "A fact `[1]`."),
-        ("emphasis stays", "A fact **really** [1].", "A fact **really**."),
-        ("units stay", "5 m² [1].", "5 m²."),
         ("all blanks before one go", "A fact \t\u00a0[1].", "A fact."),
         ("at most one comma goes", "A fact [1],, [2].", "A fact,,."),
-        ("one before a word stays", "A fact [1], and more.", "A fact, and more."),
         ("a line that begins with one begins with its text", "Yes.\n[1] No.", "Yes.\nNo."),
         ("so does the answer", "[1] No.", "No."),
         ("the end of a line stays", "Yes [1]\nNo.", "Yes\nNo."),
         ("a blank that parted two words stays", "A fact [1]and more.", "A fact and more."),
         ("where there was none, none comes", "事実[1]です", "事実です"),
-        ("blanks and commas elsewhere stay", "  a  b   c, ,b, c;", "  a  b   c, ,b, c;"),
     ],
 )
 def test_markers_are_removed_for_speech(rule: str, answer: str, text: str):
@@ -182,37 +156,8 @@ def test_marks_say_where_they_stand():
 
 
 FRAGMENTS = (
-    *(
-        "[1]",
-        "[2, 3]",
-        "[9]",
-        "[1-3]",
-        "【3】",
-        "[SOURCE 2]",
-        "[",
-        "]",
-        "【",
-        "】",
-        "(",
-        ")",
-        "1",
-        ",",
-    ),
-    *(
-        "`",
-        "``",
-        "```",
-        "````",
-        "\n```\n",
-        "```py\n",
-        "    ```\n",
-        "\n",
-        "\r\n",
-        " ",
-        "  ",
-        "\t",
-        "\u00a0",
-    ),
+    *("[1]", "[2, 3]", "[9]", "[1-3]", "【3】", "[SOURCE 2]", "[", "]", "【", "】", "(", ")", "1", ","),
+    *("`", "``", "```", "````", "\n```\n", "```py\n", "    ```\n", "\n", "\r\n", " ", "  ", "\t", "\u00a0"),
     *(
         "\\",
         "x",
@@ -252,19 +197,9 @@ def test_pieces_of_any_size_give_what_the_whole_gives(answer: str, sizes: list[i
         given_back = "".join([*(reader.feed(piece) for piece in pieces), reader.close()])
         assert given_back == "".join(CONTEXT.stream(pieces, mode)) == whole.text
         assert reader.resolved == whole
-
-
-@given(answers)
-def test_kept_is_kept(answer: str):
-    assert CONTEXT.resolve(answer, "keep").text == answer
-
-
-@given(answers)
-def test_modes_agree_on_what_is_cited(answer: str):
-    kept, renumbered, removed = (CONTEXT.resolve(answer, mode) for mode in MODES)
-    assert kept.citations == renumbered.citations == removed.citations
-    assert kept.unknown == renumbered.unknown == removed.unknown
-    assert len({*kept.citations, *kept.unused}) == len(CONTEXT.citations) == len(kept.citations) + len(kept.unused)
+    assert mode != "keep" or whole.text == answer
+    kept = CONTEXT.resolve(answer, "keep")
+    assert (kept.citations, kept.unknown) == (whole.citations, whole.unknown)
 
 
 def test_what_is_settled_comes_at_once():
@@ -293,35 +228,40 @@ def test_a_stream_returns_what_it_resolved():
     assert "".join(answer()) == "A fact [1]. Sources: ['3']"
 
 
-@pytest.mark.parametrize("seed", ["[", "[1,", "[1-50,", "[1](", "[1](a.", "`", "``a`", "\n```", "\n ", "【", " ", "1,"])
-@pytest.mark.parametrize("mode", ["renumber", "remove"])
-def test_time_is_linear_whatever_the_answer_is(seed: str, mode: Mode):
-    """A quarter of a megabyte; what is quadratic takes minutes."""
-    answer = seed * (250_000 // len(seed))
-    assert takes_less(lambda: CONTEXT.resolve(answer, mode), 20)
+SEEDS = [
+    "[",
+    "[1,",
+    "[1-50,",
+    "[1](",
+    "[1](a.",
+    "`",
+    "``a`",
+    "\n```",
+    "\n ",
+    "【",
+    " ",
+    "1,",
+    '"a" [2] ',
+    "“[2] ",
+    "'a ",
+]
 
 
-def test_a_wrong_mode_is_an_error():
+@pytest.mark.parametrize("seed", [*SEEDS, "“[2] ", "'a ", '"', "„a", "a'a", "«»", "‘a’", '`"a"`'])
+def test_time_is_linear_whatever_the_answer_is(seed: str):
+    """What is quadratic takes minutes."""
+    answer = seed * (20_000 // len(seed))
+    for read in (CONTEXT.resolve, partial(CONTEXT.resolve, mode="remove"), CONTEXT.check_quotes, CONTEXT.check_support):
+        assert takes_less(partial(read, answer), 2)
+
+
+def test_wrong_arguments_are_errors():
     with pytest.raises(ConfigError, match="mode must be one of 'keep', 'renumber', 'remove', got 'speech'"):
         CONTEXT.resolve("", "speech")
-
-
-@pytest.mark.parametrize("piece", [None, b"[1]", ["[1]"]])
-def test_what_is_no_text_is_an_error(piece: object):
-    with pytest.raises(InputError, match="an answer must be text"):
-        CONTEXT.reader().feed(piece)
-
-
-@pytest.mark.parametrize("name", ["text", "content", "response"])
-@pytest.mark.parametrize("read", [CONTEXT.resolve, CONTEXT.check_quotes, CONTEXT.check_support])
-def test_a_message_or_response_is_told_to_give_its_text(read: Any, name: str):
-    """A chat model answers with a message, a query engine with a response."""
-    with pytest.raises(InputError, match=rf"an answer must be text, got .*: give its \.{name}"):
-        read(SimpleNamespace(**{name: "Two hours before [1]."}))
-
-
-def test_a_closed_answer_takes_nothing_more():
     reader = CONTEXT.reader()
+    for read in (reader.feed, CONTEXT.resolve, CONTEXT.check_quotes, CONTEXT.check_support):
+        with pytest.raises(InputError, match="an answer must be text"):
+            read(b"[1]")
     reader.close()
     with pytest.raises(InputError, match="closed"):
         reader.feed("more")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from builders import hits_of
-from ctxassembly import AssemblyConfig, Chunk, MetadataKeys, assemble
+from ctxassembly import AssemblyConfig, Chunk, assemble
 from ctxassembly.citations.references import Reference
 
 
@@ -39,27 +39,3 @@ def test_the_place_is_that_of_the_first_chunk_that_names_one():
         Reference("A", "prices.xlsx", sheet="Q1", row=4),
         Reference("B", start_line=0),
     )
-
-
-def test_one_per_document_whatever_has_a_label():
-    chunks = [chunk("A", 0), chunk("B", 0), chunk("A", 5)]
-    for cite in ("document", "passage", "chunk"):
-        context = assemble(hits_of(chunks), AssemblyConfig(cite=cite))
-        assert [reference.document_id for reference in context.sources()] == ["A", "B"]
-
-
-def test_the_keys_are_those_of_the_config():
-    context = assemble(
-        hits_of([chunk("A", 0, source="wrong", nested={"file": " right\n.pdf"})]),
-        AssemblyConfig(keys=MetadataKeys(source="nested.file")),
-    )
-    assert context.sources() == (Reference("A", "right .pdf"),)
-
-
-def test_what_was_left_out_is_no_source():
-    context = assemble(hits_of([chunk("A", 0), chunk("B", 0)]), AssemblyConfig(max_tokens=20))
-    assert [reference.document_id for reference in context.sources()] == ["A"]
-
-
-def test_without_passages_there_are_none():
-    assert assemble([]).sources() == ()

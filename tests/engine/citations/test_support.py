@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from ctxassembly import Chunk, Hit, assemble, presets
@@ -14,8 +12,7 @@ TEXTS = (
     "Le parking est gratuit pendant la première heure.",
 )
 CONTEXT = assemble(
-    [Hit(Chunk(f"{n}#0", str(n), text, 0)) for n, text in enumerate(TEXTS)],
-    supplement="Appointment: Friday, 9:30.",
+    [Hit(Chunk(f"{n}#0", str(n), text, 0)) for n, text in enumerate(TEXTS)], supplement="Appointment: Friday, 9:30."
 )
 
 
@@ -49,15 +46,3 @@ def test_each_sentence_has_its_place_and_markers_belong_to_none():
 def test_a_context_without_labels_has_them_all_the_same():
     context = assemble([Hit(Chunk("p#0", "p", TEXTS[1], 0))], presets.VOICE)
     assert [support.label for support in context.check_support("Parking is free.")] == ["1"]
-
-
-def test_a_saved_context_gives_the_same():
-    loaded = type(CONTEXT).from_dict(CONTEXT.to_dict())
-    answer = "Parking is free. Eat nothing for 6 hours."
-    assert loaded.check_support(answer) == CONTEXT.check_support(answer)
-
-
-def test_it_takes_time_linear_in_the_answer():
-    started = time.perf_counter()
-    CONTEXT.check_support("Parking is free [1]. " * 5_000 + "x" * 50_000)
-    assert time.perf_counter() - started < 2.0

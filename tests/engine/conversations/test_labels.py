@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
-import itertools
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,60 +11,12 @@ from threading import Barrier, local
 import pytest
 from hypothesis import given, settings
 
-from builders import count, words_of
-from ctxassembly import AssemblyConfig, Conversation, Hit, Labels, MemoryStore, aassemble, assemble
-from ctxassembly.errors import ConfigError, InputError
+from builders import words_of
+from ctxassembly import AssemblyConfig, Conversation, Hit, Labels, MemoryStore, assemble
+from ctxassembly.errors import ConfigError
 from strategies import Retrieval, arguments, retrievals
 
 HITS = [Hit(words_of(name, 0, metadata={"source": f"{name}.pdf"})) for name in "ABCDEFGHIJKL"]
-
-
-@pytest.mark.parametrize("form", ["numbered", "source", "xml"])
-def test_the_first_label_is_the_one_that_is_set(form: str):
-    context = assemble(HITS[:3], AssemblyConfig(first_label=7, format=form))
-    assert [each.label for each in context.citations] == ["7", "8", "9"]
-    for block, label in zip(context.blocks, "789", strict=True):
-        assert label in block.text.partition("\n")[0]
-    assert [each.label for each in context.resolve("So [8], not [1].").citations] == ["8"]
-    assert context.resolve("So [8], not [1].").unknown == ("1",)
-
-
-@pytest.mark.parametrize("form", ["numbered", "source", "xml", lambda heading: f"({heading.number})"])
-@pytest.mark.parametrize(
-    ("first", "step"),
-    [(1, 1), (5, 1), (95, 1), (998, 1), (9_999, 1), (99_995, 1), (900_000, 1), (2, 3), (90, 40), (7, 1_000)],
-)
-def test_longer_numbers_are_counted(form: object, first: int, step: int):
-    sizes, conversation = set(), Conversation(next_label=first, label_step=step)
-    for limit in range(20, 400, 23):
-        config = AssemblyConfig(format=form, max_tokens=limit)  # type: ignore[arg-type]
-        context = assemble(HITS, config, conversation=conversation)
-        assert context.token_count == count(context.text) <= limit
-        sizes.add(len(context.citations))
-        # What was left out would not have fitted: a number that is counted too long costs a source.
-        if len(context.citations) < len(HITS):
-            left_out = [hit for hit in HITS if hit.chunk.id not in {each.best_chunk_id for each in context.citations}]
-            longer = AssemblyConfig(format=form)  # type: ignore[arg-type]
-            for more in left_out:
-                standing = [hit for hit in HITS if hit not in left_out or hit is more]
-                assert assemble(standing, longer, conversation=conversation).token_count > limit
-    assert len(sizes) > 3
-
-
-def test_labels_go_on_in_every_order():
-    orders = ["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
-    for order, cite in itertools.product(orders, ["document", "passage", "chunk"]):
-        context = assemble(HITS, AssemblyConfig(first_label=30, order=order, cite=cite))  # type: ignore[arg-type]
-        assert [each.label for each in context.citations] == [str(number) for number in range(30, 42)]
-
-
-def test_contexts_assembled_side_by_side_share_no_label():
-    made = [assemble(HITS, conversation=Conversation(next_label=4).shared(at, 3)) for at in range(3)]
-    labels = [int(each.label) for context in made for each in context.citations]
-    assert sorted(labels) == list(range(4, 4 + 3 * len(HITS)))
-    for context in made:
-        for block, citation in zip(context.blocks, context.citations, strict=True):
-            assert block.text.startswith(f"[{citation.label}] Source: ")
 
 
 def test_contexts_of_a_conversation_have_labels_of_their_own():
@@ -114,23 +64,6 @@ def test_labels_are_different_in_threads(cite: str, enabled: bool):
     assert len(set(given)) == len(given) > 4
 
 
-async def test_labels_are_different_on_the_event_loop():
-    labels = Labels()
-    conversation = Conversation(labels=labels)
-    hits = [Hit(words_of("A", n)) for n in range(0, 9, 3)]
-    config = AssemblyConfig(compress="llm", max_tokens=30, cite="chunk", granularity="chunk")
-
-    async def llm(prompt: str) -> str:
-        await asyncio.sleep(0.01)
-        return "IRRELEVANT"
-
-    found = await asyncio.gather(
-        *(aassemble(hits, config, conversation=conversation, llm=llm, query="ends") for _ in range(3))
-    )
-    given = [each.label for context in found for each in context.citations]
-    assert len(set(given)) == len(given) >= 3
-
-
 @given(retrievals())
 @settings(max_examples=60)
 def test_no_context_has_more_labels_than_it_took(case: Retrieval):
@@ -152,21 +85,6 @@ def test_labels_that_are_copied_count_together_and_those_that_are_pickled_go_on(
     assert (again.next, repr(again)) == (3, "Labels(3)")
 
 
-def test_wrong_labels_say_what_is_right():
-    with pytest.raises(ConfigError, match=r"first must be an integer from 1 to 900,000, got 0"):
-        Labels(0)
-    with pytest.raises(ConfigError, match=r"labels must be a Labels\(\) or None, got 3"):
-        Conversation(labels=3)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"conversation must be a Conversation or None, got Labels\(1\)"):
-        assemble(HITS, conversation=Labels())  # type: ignore[arg-type]
-
-
-def test_no_label_is_below_the_one_that_is_set():
-    conversation = Conversation(labels=Labels())
-    found = [assemble(HITS[:2], AssemblyConfig(first_label=first), conversation=conversation) for first in (7, 1)]
-    assert [each.label for context in found for each in context.citations] == ["7", "8", "9", "10"]
-
-
 def test_documents_keep_their_labels_while_new_ones_are_counted():
     conversation = Conversation(labels=Labels())
     first = assemble(HITS[:2], conversation=conversation)
@@ -175,9 +93,3 @@ def test_documents_keep_their_labels_while_new_ones_are_counted():
     assert [one.label for one in assemble(HITS[4:6], conversation=conversation).citations] == ["5", "6"]
     restored = Conversation.from_dict(conversation.to_dict())
     assert (restored.next_label, restored.labels) == (7, None)
-
-
-def test_a_conversation_whose_text_is_gone_is_small():
-    conversation = Conversation().after(assemble(HITS[:2]))
-    assert conversation.seen_in([]).sent[0].text == ""
-    assert [one.label for one in conversation.seen_in([]).citations] == ["1", "2"]

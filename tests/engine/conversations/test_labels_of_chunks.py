@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from builders import decision, hits_of, numbered, split
+from builders import decision, hits_of, split
 from ctxassembly import AssemblyConfig, Context, assemble
 
 TEXT = ". ".join(f"Sentence {n} tells the reader number {n} of many things" for n in range(40)) + "."
@@ -30,20 +30,6 @@ def test_the_overlap_goes_from_the_chunk_that_is_read_second():
     assert decision(context, later.id).stripped_chars == 0
 
 
-def test_in_the_order_of_the_document_it_goes_from_the_later_chunk():
-    later, earlier = CHUNKS[4], CHUNKS[3]
-    context = assemble(hits_of([earlier, later], 0.9, 0.8), JOINED)
-    assert texts(context) == [earlier.text.strip(), later.text[60:].strip()]
-    by_place = replace(JOINED, order="document_order")
-    assert texts(assemble(hits_of([later, earlier]), by_place)) == [earlier.text.strip(), later.text[60:].strip()]
-
-
-def test_best_last_is_read_second():
-    later, earlier = CHUNKS[4], CHUNKS[3]
-    context = assemble(hits_of([later, earlier], 0.9, 0.8), replace(JOINED, order="reverse"))
-    assert texts(context) == [earlier.text.strip(), later.text[60:].strip()]
-
-
 @pytest.mark.parametrize("ranked", [[5, 4, 3], [4, 5, 3], [3, 5, 4], [4, 3, 5], [5, 3, 4]])
 @pytest.mark.parametrize("order", ["relevance", "edges", "interleaved", "reverse", "documents", "document_order"])
 def test_all_of_it_stands_once_and_no_label_begins_with_a_blank(ranked: list[int], order: str):
@@ -56,10 +42,3 @@ def test_all_of_it_stands_once_and_no_label_begins_with_a_blank(ranked: list[int
     assert all(one[1] <= two[0] <= one[1] + 1 for one, two in pairwise(said))
     for source in context.provenance:
         assert TEXT[source.start : source.end] == context.text[slice(*source.span)]
-
-
-def test_a_chunk_inside_another_one_keeps_to_it():
-    text = numbered("w", 90)
-    outer, inner = split("D", text, size=len(text))[0], replace(CHUNKS[0], id="inner", text=text[100:200], start=100)
-    context = assemble(hits_of([replace(inner, index=1), outer]), JOINED)
-    assert texts(context) == [text]

@@ -1,3 +1,5 @@
+"""A filter as a test, two filters as one, and the keys that are read."""
+
 from __future__ import annotations
 
 import datetime as dt
@@ -6,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk
-from ctxassembly.data.filters import as_predicate
+from ctxassembly import Chunk, MetadataKeys
+from ctxassembly.data.filters import as_predicate, combine_filters
 from ctxassembly.errors import ConfigError
 
 METADATA = {
@@ -112,3 +114,59 @@ def test_a_pattern_with_many_wildcards_takes_no_longer() -> None:
 def test_the_error_names_what_is_tested() -> None:
     with pytest.raises(ConfigError, match=r"filter must be a function Document -> bool, or a mapping .*, got 3"):
         as_predicate(3, "Document")
+
+
+CHUNKS = [
+    Chunk(f"{tenant}{year}", "d", "", metadata={"tenant": tenant, "year": year}) for tenant in "xy" for year in (1, 2)
+]
+
+
+def names(condition: Any) -> str:
+    return " ".join(chunk.id for chunk in CHUNKS if as_predicate(condition)(chunk))
+
+
+@pytest.mark.parametrize(
+    ("own", "given", "expected"),
+    [
+        ({"tenant": "x"}, {"year": 2}, "x2"),
+        ({"tenant": "x"}, {"tenant": "y"}, ""),  # one key: the second doesn't take the place of the first
+        ({"tenant": "x"}, {"$or": [{"year": 2}, {"tenant": "y"}]}, "x2"),
+        (lambda chunk: chunk.metadata["tenant"] == "x", lambda chunk: chunk.metadata["year"] == 2, "x2"),
+        ({"tenant": "x"}, None, "x1 x2"),
+        ({"tenant": "x"}, {}, "x1 x2"),
+        (None, {"tenant": "x"}, "x1 x2"),
+        (None, None, "x1 x2 y1 y2"),
+    ],
+)  # fmt: skip
+def test_both_filters_hold(own: Any, given: Any, expected: str) -> None:
+    assert names(combine_filters(own, given, "filter", "another")) == expected
+
+
+def test_filters_of_two_forms_are_an_error() -> None:
+    with pytest.raises(ConfigError, match="filter must be a mapping, as the own one is, got 'year = 2'"):
+        combine_filters({"tenant": "x"}, "year = 2", "filter", "a mapping, as the own one is")
+
+
+@pytest.mark.parametrize(
+    ("rule", "metadata", "particular", "value"),
+    [
+        ("document_id | ref_doc_id", {"ref_doc_id": "A"}, "document_id", "A"),
+        ("document_id | ref_doc_id", {"ref_doc_id": "B", "document_id": "A"}, "document_id", "A"),
+        ("chunk_index | index", {"index": 3}, "index", 3),
+        ("source | file_name | source_path", {"source_path": "c", "file_name": "b"}, "source", "b"),
+        ("page | page_number", {"page_number": 0}, "page", 0),
+        ("the printed label before the number that counts from 0", {"page": 2, "page_label": "3"}, "page", "3"),
+        ("rerank_score | relevance_score | score: the reranker's first", {"score": 1, "rerank_score": 2}, "score", 2),
+        ("the first one present and not None wins", {"source": None, "file_name": "b"}, "source", "b"),
+        ("None if no key holds one", {"other": 1}, "source", None),
+    ],
+)
+def test_the_keys_that_are_read(rule: str, metadata: dict[str, Any], particular: str, value: Any):
+    assert MetadataKeys().read(metadata, particular) == value
+
+
+@pytest.mark.parametrize("value", ["", (), ("",), ["page"], None, 7, ("page", 7)])
+def test_a_wrong_key_is_an_error(value: Any):
+    with pytest.raises(ConfigError) as caught:
+        MetadataKeys(page=value)
+    assert str(caught.value).startswith("keys.page must be a key or a non-empty tuple of keys, got ")

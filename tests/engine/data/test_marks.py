@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from builders import decision, hits_of, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, MetadataKeys, assemble, presets
-from ctxassembly.assembly.supplement import Supplement
-from strategies import words
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble, presets
 
 QUERY = "Who sits at the front desk on friday afternoon?"
 ROSTER = "\n".join(f"Room {n}: person {n} from {n} to {n + 8}" for n in range(26))
@@ -63,12 +60,6 @@ def test_what_the_mark_may_be(value: Any, whole: bool):
     assert stands_whole(context) is whole
 
 
-def test_its_key_can_be_set():
-    config = replace(CONFIGS["default"], keys=MetadataKeys(keep_whole="is.atomic"))
-    context = assemble(hits_of(roster(**{"is": {"atomic": True}})), config, query=QUERY)
-    assert stands_whole(context)
-
-
 def test_one_that_does_not_fit_at_all_is_shortened_as_any_other_and_a_note_says_so():
     note = "keep_whole: 'roster' does not fit whole, treated as any other"
     for query in (QUERY, "Room 7 person"):
@@ -77,24 +68,6 @@ def test_one_that_does_not_fit_at_all_is_shortened_as_any_other_and_a_note_says_
         assert context.text
         assert context.token_count <= 150
     assert note not in assemble(hits_of(roster(keep_whole=True)), CONFIGS["default"], query=QUERY).trace.notes
-
-
-def test_the_better_one_of_two_goes_first():
-    chunks = [
-        Chunk(name, name, f"{name} " + "word " * 60 + "end.", metadata={"keep_whole": True}) for name in ("A", "B")
-    ]
-    context = assemble(hits_of(chunks), AssemblyConfig(max_tokens=100, encoding=words))
-    assert decision(context, "A").outcome == "kept"
-    assert decision(context, "B").outcome != "kept"
-
-
-def test_a_supplement_gives_way_to_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ctxassembly.assembly.supplement.MAX_TOKENS", 280)
-    facts = Supplement("One fact is this. " * 60)
-    config = AssemblyConfig(max_tokens=560)
-    context = assemble(hits_of(roster(keep_whole=True)), config, query=QUERY, supplement=facts)
-    assert stands_whole(context)
-    assert not context.supplement
 
 
 def test_beside_it_nothing_stands_twice():
@@ -140,11 +113,3 @@ def test_beside_others_it_is_still_a_neighbor_of_theirs_but_brings_none():
     stored = [words_of("A", n, metadata={"no_neighbors": n == 2}) for n in range(5)]
     context = assemble(hits_of([stored[2], stored[0]]), presets.FIVE_STAGE, store=MemoryStore(stored))
     assert {each.chunk_id for each in context.trace.decisions} == {"A0", "A1", "A2"}
-
-
-def test_without_an_index_its_document_is_not_fetched_whole():
-    stored = [Chunk(f"u{n}", "A", f"Text number {n} of it.", start=30 * n) for n in range(9)]
-    store = MemoryStore(stored)
-    hit = replace(stored[4], metadata={"no_neighbors": True})
-    assert len(assemble(hits_of([hit]), store=store).trace.decisions) == 1
-    assert store.round_trips == 0

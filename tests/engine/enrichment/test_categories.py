@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, ConfigError, InputError, MemoryIndex, RetrievalConfig, retrieve
-from ctxassembly.enrichment import EnrichmentConfig, classify_by_examples, enrich
-from ctxassembly.retrieval import Boost, Node, Question, Taxonomy
+from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
+from ctxassembly.enrichment import classify_by_examples
+from ctxassembly.retrieval import Question
 
 EXAMPLES = {"practical": ["We are open at night.", "The open door is on the left."], "appointments": ["Drink water."]}
 ROUTE = Chunk("route#0", "route", "Route 12 is open.")
@@ -46,32 +45,6 @@ def test_metadata_and_vectors_come_first():
     assert len(embed.texts) == asked
 
 
-def test_affinity_goes_by_it():
-    index = MemoryIndex([ROUTE, WATER])
-    asked = Question("drink route", intent="practical")
-    found = retrieve(
-        asked, RetrievalConfig(strategy="keyword"), index=index, category_of=classify_by_examples(EXAMPLES, Letters())
-    )
-    assert [(one.chunk.id, one.factors) for one in found.chunks] == [
-        ("route#0", ()),
-        ("water#0", (("affinity:appointments", 0.8),)),
-    ]
-    assert [row["chunk_id"] for row in found.mismatches()] == ["water#0"]
-
-
-@pytest.mark.parametrize("examples", [{}, {"a": []}, {"a": "text"}, {"a": [3]}, ["a"], None])
-def test_examples_are_texts_by_category(examples: Any):
-    with pytest.raises(ConfigError, match="examples must be a mapping of categories to texts"):
-        classify_by_examples(examples, Letters())
-
-
-def test_embed_has_to_embed():
-    with pytest.raises(InputError, match="embed must be a function from texts to vectors"):
-        classify_by_examples(EXAMPLES, "model")
-    with pytest.raises(ConfigError, match="a vector with a direction for each example"):
-        classify_by_examples(EXAMPLES, lambda texts: [[0.0] for _ in texts])
-
-
 @pytest.mark.parametrize(
     ("intent", "category", "factors"),
     [
@@ -80,9 +53,7 @@ def test_embed_has_to_embed():
         ("practical", "general", ()),
         ("general", "legal_admin", ()),
         ("regulatory", "clinical_info", (("affinity:clinical_info", 0.8),)),
-        ("practical", "other", ()),
         ("other", "legal_admin", ()),
-        (None, "legal_admin", ()),
     ],
 )
 def test_the_default_factors_lower_other_kinds_of_content(intent: Any, category: str, factors: Any):
@@ -101,11 +72,9 @@ NO_FACTORS = "affinity: it changes nothing, for by default it has no factors for
         ("practical", "legal_admin", {}, None),
         ("practical", "care", {}, f"{NO_FACTORS}'practical' and the categories 'care'"),
         ("visits", "practical", {}, f"{NO_FACTORS}'visits' and the categories 'practical'"),
-        ("visits", None, {}, None),
         (None, "care", {}, None),
         ("visits", "care", {"affinity": {"where": {"care": 0.5}}}, None),
         ("visits", "care", {"affinity": {}}, None),
-        ("general", "practical", {}, None),
     ],
     ids=str,
 )
@@ -117,37 +86,3 @@ def test_the_default_affinity_says_once_that_it_does_nothing_with_other_labels(
     config = RetrievalConfig(strategy="keyword", **settings)
     found = retrieve(Question("parking", intent=intent), config, index=index)
     assert list(found.trace.notes) == ([note] if note else [])
-
-
-def test_labels_of_enrichment_are_weighed_and_boosted():
-    """Enrichment writes category, entity type, place and date; retrieval goes by them, and a filter doesn't."""
-    texts = {
-        "bus": "The bus stops at campus North.",
-        "fee": "You pay for parking since 2026.",
-        "own": "Parking is free.",
-    }
-    labels = {
-        "bus": {"category": "practical", "entity_type": "route", "place": "campus North"},
-        "fee": {"category": "legal_admin", "date": "2026-01-01"},
-        "own": {"category": "legal_admin"},
-    }
-
-    def model(request: Any) -> str:
-        return json.dumps(next(labels[name] for name, text in texts.items() if text in request.messages[-1]["content"]))
-
-    index = MemoryIndex([Chunk(name, name, text, metadata=OWN.get(name, {})) for name, text in texts.items()])
-    enrich(index, model, EnrichmentConfig(entity_types=("route",)), progress=False)
-    places = Taxonomy([Node("north", "place", "campus North"), Node("24", "route", "route 24")])
-    config = RetrievalConfig(strategy="keyword", boosts=(Boost("recent", 1.5, half_life_days=10**6, date_key="date"),))
-    asked = Question("parking or bus, campus North, route 24", intent="practical")
-    found = {one.chunk.id: one for one in retrieve(asked, config, index=index, taxonomy=places).chunks}
-    assert found["own"].chunk.metadata["category"] == "practical"  # its own, not the model's
-    assert {name: [factor for factor, _ in one.factors] for name, one in found.items()} == {
-        "bus": ["category", "place", "entity_type"],
-        "fee": ["recent", "affinity:legal_admin"],
-        "own": ["category"],
-    }
-    assert not retrieve(asked, config, index=index, filter={"place": "campus North"}).hits
-
-
-OWN = {"own": {"category": "practical"}}

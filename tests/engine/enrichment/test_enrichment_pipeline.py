@@ -61,11 +61,9 @@ def test_a_reply_becomes_notes_and_a_chunk_is_embedded_with_its_context_before_i
     [
         *(({"context": value}, 2, "") for value in ("x" * 401, 7, "  ", "a\0b", "\ud800")),
         ({"questions": "When?"}, 0, "On iron."),
-        ({"questions": ["When?", 7]}, 1, "On iron."),
         ({"questions": ["When?", "x" * 201]}, 1, "On iron."),
         ({"questions": ["One?", "Two?", "Three?", "Four?"]}, 2, "On iron."),
         ({"questions": ["One?", " One?"]}, 1, "On iron."),
-        ({"questions": None}, 0, "On iron."),
         *(({"chunk": value}, 0, "") for value in (2, True, "1")),
     ],
     ids=repr,
@@ -80,8 +78,6 @@ def test_a_field_that_is_malformed_or_too_long_is_dropped_by_itself(fields: Any,
     [
         *("Sorry, I can't help with that.", "{}", "[]", '{"summary": "About ir', ""),
         '{"summary": "", "chunks": [{"chunk": 1, "context": "", "questions": []}]}',
-        '{"chunks": {"chunk": 1}}',
-        '{"chunks": ["On iron."]}',
         # The first object in it that is whole is a chunk, and no chunk is a reply.
         json.dumps({"summary": "About iron.", "chunks": [GOOD, {**GOOD, "chunk": 2}]})[:-30],
     ],
@@ -107,12 +103,9 @@ def test_labels_of_a_document_become_notes():
     "label",
     [
         {"category": "medical"},
-        {"category": ["clinical_info"]},
         {"entity_type": "doctor"},  # no types were given
         {"place": "campus South"},  # made up
-        {"place": ""},
         {"date": "2025-05-31"},
-        {"date": "31 May 2026"},
         {"date": "2026-02-31"},
     ],
     ids=repr,
@@ -123,11 +116,6 @@ def test_a_label_that_is_no_choice_or_made_up_is_dropped(label: Any):
 
 LONG = tuple(f"{word} " * 3_500 for word in ("one", "two", "three"))
 """Each is a call of its own."""
-
-
-def test_the_first_part_of_a_document_that_says_so_labels_it():
-    categories = iter([{"summary": "Iron."}, {"category": "regulatory"}, {"category": "clinical_info"}])
-    assert noted(lambda _: next(categories), *LONG).labels == {"category": "regulatory"}
 
 
 def test_a_long_document_takes_several_calls_with_the_summary_so_far():
@@ -141,15 +129,6 @@ def test_a_long_document_takes_several_calls_with_the_summary_so_far():
 
     notes = noted(answer, *LONG)
     assert (notes.summary, len(notes.requests), len(notes.questions)) == ("[1][2]", 3, 6)
-
-
-def test_a_document_of_which_one_call_fails_has_no_notes():
-    def answer(request: AskModel) -> Any:
-        return {"chunks": [{**GOOD, "chunk": 1}]} if given(request)["chunks"][0]["chunk"] == 1 else "no"
-
-    notes = noted(answer, *LONG)
-    assert "no usable field" in notes.failed
-    assert notes.questions == []
 
 
 def test_only_what_is_asked_for_is_taken():

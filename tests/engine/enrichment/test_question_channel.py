@@ -79,17 +79,6 @@ def test_a_chunk_that_may_no_longer_be_read_is_not_found_by_an_old_question():
     assert [hit.chunk.id for hit in question_channel(QUESTIONS, moved, embed)("iron?", 9, {"ward": 1})] == []
 
 
-def test_the_filter_of_the_index_holds_for_its_questions():
-    narrow = INDEX.with_filter({"ward": 1})
-    assert [hit.chunk.id for hit in question_channel(QUESTIONS, narrow, embed)("iron?", 9, None)] == ["lab#0"]
-
-
-@pytest.mark.parametrize(("strategy", "is_asked"), [("hybrid", True), ("vector", False), ("keyword", False)])
-def test_only_fusion_has_the_channel(strategy: Any, is_asked: bool):
-    found = retrieve("iron?", RetrievalConfig(strategy=strategy), index=INDEX, embed=embed, channels=CHANNEL)
-    assert any("questions" in one.channels for one in found.chunks) is is_asked
-
-
 def test_what_keyword_weight_leaves_goes_to_vectors_and_questions_in_equal_parts():
     channels: Any = {
         "vector": lambda *_: [Hit(LAB, 1.0), Hit(IRON, 0.5)],
@@ -112,20 +101,3 @@ def test_questions_that_a_model_noted_are_embedded_as_they_are_stored():
     assert [(one.id, one.text) for one in question_chunks(index)] == [
         (f"lab#0?{number}", text) for number, text in enumerate(ASKED["lab#0"])
     ]
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [("One?\nTwo?", ["One?", "Two?"]), (["One?", "", 3, "One?"], ["One?"]), (None, []), (7, [])],
-)
-def test_questions_in_metadata_may_be_lines_or_a_list(value: Any, expected: list[str]):
-    chunk = Chunk("a", "A", "Text.", metadata={"questions": value})
-    assert [one.text for one in question_chunks([chunk])] == expected
-
-
-def test_a_chunk_without_questions_has_no_share_in_their_channel():
-    only = index_of(list(question_chunks(CHUNKS[:1], "asked.q")))
-    found = retrieve(
-        "iron?", index=INDEX, embed=embed, channels={"questions": question_channel(only, INDEX, embed)}
-    ).chunks
-    assert found[0].chunk.id == "lab#0"

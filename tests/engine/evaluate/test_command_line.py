@@ -5,10 +5,8 @@ import re
 import runpy
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 LABORATORY = "Ferritin is measured in the morning. " * 3 + "Iron is measured with it."
@@ -59,52 +57,3 @@ def test_it_prints_the_table_of_evaluate_and_writes_a_page(
     assert re.search(r"evidence recall +1\.000", printed)
     assert "Difference from hits in order, question by question" in printed
     assert page.read_text("utf-8").startswith("<!doctype html>")
-
-
-def test_a_filter_of_a_question_holds(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    path = tmp_path / "filtered.jsonl"
-    row = {"question": "Ferritin, or a garage?", "quotation": "has a lift", "filter": {"source": "laboratory.txt"}}
-    path.write_text(json.dumps(row), "utf-8")
-    run(monkeypatch, str(path), "--store", str(folder))
-    assert re.search(r"evidence recall +0\.000 ±\.000 +0\.000 ±\.000", capsys.readouterr().out)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["--store", "nowhere"], "nowhere has no text"),
-        (["--store", "{folder}", "--budget", "0"], "max_tokens must be"),
-        ([], "the following arguments are required: --store"),
-    ],
-)
-def test_errors_are_one_line(
-    folder: Path,
-    questions: str,
-    given: list[str],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-):
-    assert run(monkeypatch, questions, *(one.format(folder=folder) for one in given)) == 2
-    assert message in capsys.readouterr().err
-
-
-def test_a_model_makes_the_search_hybrid(
-    folder: Path, questions: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    embedded: list[str] = []
-
-    class Model:
-        def __init__(self, name: str) -> None:
-            assert name == "small"
-
-        def encode(self, texts: list[str], **_: Any) -> Any:
-            embedded.extend(texts)
-            return np.ones((len(texts), 2))
-
-    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
-    assert run(monkeypatch, questions, "--store", str(folder), "--model", "small") == 0
-    assert set(embedded) >= {"When is ferritin measured?", "Does the garage have a lift?"}
-    assert "evidence recall" in capsys.readouterr().out

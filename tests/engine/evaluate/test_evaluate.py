@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AnswerChain, AssemblyConfig, Chunk, Hit, MemoryIndex, RetrievalConfig, assemble
+from ctxassembly import AnswerChain, AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.evaluate import Piece, SystemResult, assembled, evaluate
+from ctxassembly.evaluate import SystemResult, assembled, evaluate
 
 LEAFLET = "Wear loose clothes. Drink water until two hours before. Eat nothing for six hours. Then rest at home."
 DRINK, EAT = "Drink water until two hours before.", "Eat nothing for six hours."
@@ -43,18 +43,13 @@ SPAN = {"document_id": "leaflet", "start": 20, "end": 55}
     [
         ({"quotation": DRINK}, LEAFLET, 1),
         ({"quotation": "water  until\ntwo"}, LEAFLET, 1),
-        ({"quotation": "DRINK WATER"}, LEAFLET, 1),
         ({"quotation": "water  until\nTwo"}, [CHUNKS[0]], 1),
-        ({"quotation": DRINK}, LEAFLET[:20], 0),
         ({"quotation": f"{DRINK} {EAT}"}, LEAFLET[:55], 30 / 52),
         ({"quotation": "home."}, [CHUNKS[0], "Go home."], 1),
         (SPAN, CHUNKS[:1], 1),
         (SPAN, [Chunk("x", "leaflet", LEAFLET[20:31], start=20)], 10 / 30),
-        (SPAN, [Chunk("x", "other", LEAFLET[60:])], 0),
         ({"chunk_id": "leaflet#1"}, CHUNKS, 1),
-        ({"chunk_id": "leaflet#1"}, [], 0),
         ({"document_id": "leaflet"}, CHUNKS[:1], 1),
-        ({"document_id": "leaflet"}, ["Nothing."], 0),
         ({"answer": "for six hours"}, "Nothing for SIX long hours.", 1),
         ({"answer": "for six hours"}, "Six.", 0.5),
     ],
@@ -64,27 +59,6 @@ def test_recall_of_evidence_marked_in_every_way(evidence: dict[str, Any], result
     # Without the documents a character that no result has counts even if it is white space.
     assert found["recall"] == pytest.approx(recall, abs=0 if corpus else 0.1)
     assert found["complete"] == (recall == 1)
-
-
-def test_a_slice_of_a_chunk_counts_by_its_characters():
-    context = assemble([Hit(CHUNKS[1])], AssemblyConfig(max_tokens=12, format="minimal"), query="eat nothing")
-    found = measured(returning(context), marked(chunk_id="leaflet#1"), corpus=[Chunk("leaflet#1", "l", LEAFLET[20:82])])
-    assert 0 < found["recall"] < 1
-
-
-@pytest.mark.parametrize("corpus", [False, True])
-def test_offsets_of_any_size_cost_nothing(corpus: bool):
-    far = 10**12
-    chunks = [Chunk("a", "leaflet", DRINK, start=0), Chunk("b", "leaflet", EAT, start=far)]
-    question = marked(document_id="leaflet", start=far, end=far + len(EAT))
-    assert measured(returning(chunks), question, corpus=chunks if corpus else None)["recall"] == 1
-    assert measured(returning(chunks[:1]), question)["recall"] == 0
-
-
-def test_tokens_and_what_they_buy():
-    found = measured(returning(CHUNKS), corpus={"leaflet": LEAFLET}, encoding=len)
-    assert found["tokens"] == 119
-    assert found["recall_per_1000_tokens"] == pytest.approx(1000 / 119)
 
 
 def test_sufficiency_by_depth_counts_the_tokens_up_to_the_end_of_the_evidence():
@@ -102,13 +76,6 @@ def test_citations_are_right_if_their_source_has_evidence(answer: str, right: fl
     assert measured(returning({"context": context, "answer": answer})).get("citations") == right
 
 
-def test_citations_of_a_context_are_resolved():
-    hits = [Hit(CHUNKS[0]), Hit(Chunk("other#0", "other", "Go home on foot or by bus."))]
-    context = assemble(hits, AssemblyConfig(max_tokens=200))
-    found = measured(returning({"context": context, "answer": "Two hours [1], on foot [2], soon [7]."}))
-    assert found["citations"] == pytest.approx(1 / 3)
-
-
 NO_ANSWER = "I don't have enough information in the provided context to answer this question."
 
 
@@ -118,9 +85,7 @@ NO_ANSWER = "I don't have enough information in the provided context to answer t
         (False, {"context": LEAFLET, "answer": NO_ANSWER}, 1),
         (False, {"context": LEAFLET, "answer": "On Friday."}, 0),
         (True, {"context": LEAFLET, "answer": f"Sorry. {NO_ANSWER}"}, 0),
-        (True, {"context": LEAFLET, "answer": "Two hours."}, 1),
         (False, {"context": LEAFLET, "answer": "I don’t know."}, 1),
-        (False, {"context": LEAFLET, "answer": "Das weiß ich nicht."}, 1),
         (False, "", 1),
         (False, LEAFLET, 0),
         (True, LEAFLET, None),
@@ -176,14 +141,6 @@ def test_an_error_is_shown_and_the_other_systems_go_on():
     assert "TimeoutError" in report.to_html()
 
 
-def test_a_result_has_its_pieces_in_its_text():
-    with_pieces = SystemResult(f"# Leaflet\n{DRINK}", (Piece(DRINK, "leaflet", 20),))
-    assert measured(returning(with_pieces), marked(**SPAN))["recall"] == 1
-    report = evaluate([QUESTION], {"odd": returning(SystemResult("", (Piece(DRINK),)))}, progress=False)
-    assert report.errors[0].error is not None
-    assert "isn't in its text" in report.errors[0].error
-
-
 ASKED = [{"question": f"Question {number}?", "quotation": DRINK} for number in range(6)]
 
 
@@ -203,23 +160,12 @@ def test_the_filter_of_a_question_is_passed_to_the_system():
         ({"systems": {}}, "systems must be a dict of at least one system"),
         ({"systems": {"ours": 3}}, "system 'ours' must be a function or have one of answer, context, invoke"),
         ({"baseline": "other"}, "baseline must be the name of a system, one of 'ours', got 'other'"),
-        ({"workers": 0}, "workers must be"),
         ({"corpus": 3}, "corpus must be a dict of texts by document id, or a list of chunks"),
     ],
 )
 def test_wrong_arguments_are_errors(arguments: dict[str, Any], message: str):
     with pytest.raises((ConfigError, InputError), match=message):
         evaluate(**{"questions": [QUESTION], "systems": {"ours": returning("")}, "progress": False, **arguments})
-
-
-def test_the_report_notes_what_limits_it():
-    asked = [{**QUESTION, "quotation": "Not in it."}, marked(document_id="unknown", start=3, end=9, id="b")]
-    text = str(evaluate(asked, {"ours": returning(LEAFLET)}, corpus={"leaflet": LEAFLET}, progress=False))
-    assert "- 2 questions with evidence that isn't in the corpus: drink, b" in text
-    assert "without corpus=, spans" in str(evaluate(asked, {"ours": returning(LEAFLET)}, progress=False))
-    pages = [Chunk(f"leaflet#{at}", "leaflet", text, start=0) for at, text in enumerate((DRINK, EAT))]
-    text = str(evaluate([QUESTION], {"ours": returning(LEAFLET)}, corpus=pages, progress=False))
-    assert "isn't in the corpus" not in text
 
 
 def test_a_report_is_a_page(tmp_path: Path):
@@ -229,20 +175,3 @@ def test_a_report_is_a_page(tmp_path: Path):
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
     assert "-1.000 [-1.000, -1.000]*" in page
-
-
-def test_depths_beyond_the_longest_context_are_left_out():
-    report = evaluate(
-        ASKED, {"short": returning(LEAFLET), "long": returning(LEAFLET * 3)}, encoding=len, progress=False
-    )
-    depths = [measure for measure in report.measures if measure.startswith("within")]
-    assert depths == ["within_125", "within_250", "within_500"]
-    assert report.only("tokens").measures == ("tokens",)
-    with pytest.raises(ConfigError, match="measure must be one of"):
-        report.only("token")
-
-
-def test_quotation_marks_of_any_form_are_the_same():
-    said = "He said “drink”, and drank."
-    for corpus in (None, {"said": said}):
-        assert measured(returning(said), marked(quotation='said "Drink"'), corpus=corpus)["recall"] == 1

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ctxassembly.errors import InputError
-from ctxassembly.evaluate import Evidence, LabeledQuestion, evaluate, read_questions
+from ctxassembly.evaluate import Evidence, read_questions
 
 DRINK = "Until when may I drink?"
 QUOTED = Evidence(quotation="until two hours before")
@@ -36,18 +36,13 @@ def test_evidence_is_marked_in_one_of_four_ways(fields: dict[str, Any], evidence
         ({"quotation": "a"}, "question 2: text must be the question, got ''"),
         ({"question": DRINK, "quotaton": "a"}, "question 2: unknown field 'quotaton'; the fields are answer, chunk_id"),
         ({"question": DRINK}, "question 2: nothing marks the evidence"),
-        ({"question": DRINK, "document_id": "a", "start": 3}, "question 2: a span of evidence needs start and end"),
-        ({"question": DRINK, "document_id": "a", "start": 1.5, "end": 3}, "start and end must be integers"),
-        ({"question": DRINK, "document_id": "a", "start": 3, "end": 3}, "start and end must be integers"),
-        ({"question": DRINK, "start": 1, "end": 3}, "needs a document_id"),
+        ({"question": DRINK, "document_id": "a", "start": 3}, "question 2: a span needs document_id"),
+        ({"question": DRINK, "document_id": "a", "start": 3, "end": 3}, "0 <= start < end"),
         ({"question": DRINK, "chunk_id": "a", "quotation": "b"}, "is marked in one way"),
-        ({"question": DRINK, "quotation": " "}, "quotation must be a text or None"),
         ({"question": DRINK, "evidence": [{"page": 1}]}, "evidence must be dicts with document_id"),
         ({"question": DRINK, "answer": 3}, "answer must be a text and is_answerable true or false"),
-        ({"question": DRINK, "is_answerable": "no"}, "answer must be a text and is_answerable true or false"),
         ({"question": DRINK, "is_answerable": False, "quotation": "a"}, "without an answer has no evidence"),
         ({"question": "Other?", "id": "one", "answer": "a"}, "id 'one' is already used"),
-        ({"question": 3, "answer": "a"}, "text must be the question, got 3"),
         (3, "a question must be a dict, got 3"),
     ],
 )
@@ -75,19 +70,3 @@ def test_a_broken_file_is_an_error_that_names_the_line(tmp_path: Path, content: 
     (tmp_path / "a.jsonl").write_bytes(content)
     with pytest.raises(InputError, match=message):
         read_questions(tmp_path / "a.jsonl")
-
-
-def test_half_a_surrogate_pair_is_read_as_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "half.jsonl"
-    file.write_text('\ufeff{"question": "Why \\ud800?", "quotation": "a \\ud800"}', "utf-8")
-    [question] = read_questions(str(file))
-    assert question.evidence[0].quotation == "a \ud800"
-    report = evaluate([question], {"ours": lambda question: "a \ud800"}, progress=False)
-    assert report.estimate("ours", "recall").mean == 1.0
-    assert str(report)
-
-
-def test_questions_are_read_as_they_are() -> None:
-    asked = (LabeledQuestion(DRINK, (QUOTED,)),)
-    assert read_questions(asked) == asked
-    assert asked[0].id == LabeledQuestion(DRINK).id

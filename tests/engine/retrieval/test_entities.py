@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig, Retrieved, assemble
+from ctxassembly import AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig, Retrieved, assemble
 from ctxassembly import retrieve as retrieve_from
 from ctxassembly.retrieval import ListRule, Node, Question, Relation, Taxonomy
 
@@ -36,10 +35,6 @@ GRAPH = RetrievalConfig(strategy="graph")
 
 def ask(query: str, intent: str | None = None, condition: Any = None, taxonomy: Taxonomy = HOSPITAL) -> Retrieved:
     return retrieve_from(Question(query, intent=intent), GRAPH, taxonomy=taxonomy, filter=condition)
-
-
-def assembled(query: str, intent: str | None = None, taxonomy: Taxonomy = HOSPITAL) -> Context:
-    return assemble(ask(query, intent, taxonomy=taxonomy).hits, AssemblyConfig(order="documents"), query=query)
 
 
 def ids(known: Retrieved) -> list[str]:
@@ -115,9 +110,7 @@ DEPARTMENT = Taxonomy([Node("card", "department", "Cardio"), NODES[3]], [Relatio
     "query",
     [
         "Welke artsen werken bij Cardio?", "welke vrouwelijke dokters heeft Cardio", "Welke collega's heeft Cardio?",
-        "Welke collega\u2019s, Cardio?", "Welke afdelingen horen bij Cardio?", "Welke andere teams zijn er bij Cardio?",
         "Which doctors work in Cardio?", "Which other people work there, in Cardio?", "which of your nurses, Cardio",
-        "Which pediatric nurses are there in Cardio?", "List every doctor of Cardio",
         "Welche Ärzte arbeiten in Cardio?", "Welche Ärztinnen hat Cardio?", "Bei welchen Kardiologen in Cardio?",
         "Welche Ärzt:innen hat Cardio?", "Welche Schwestern hat Cardio?", "Welche Pfleger hat Cardio?",
         "Quels médecins travaillent en Cardio ?", "¿Qué médicos trabajan en Cardio?", "¿Cuáles son los de Cardio?",
@@ -132,11 +125,8 @@ def test_a_list_is_injected_for_list_questions(query: str):
     "query",
     [
         "Welke arts werkt bij Cardio?", "Welke huisarts, Cardio?", "Welke dokter is er bij Cardio?", "Welke is Cardio?",
-        "welke andere specialist zit op Cardio", "Welke was het, Cardio?",
         "Which doctor works in Cardio?", "The one which was in Cardio", "Which illness has Cardio?",
-        "Which is the entrance of Cardio?",
         "Welcher Arzt arbeitet in Cardio?", "Welche Ärztin hat Cardio?", "Welche Schwester ist in Cardio?",
-        "Welchen Arzt hat Cardio?", "Welche Adresse hat Cardio?", "Welche Praxis ist Cardio?",
         "Quel médecin travaille en Cardio ?", "¿Qué médico trabaja en Cardio?", "¿Qué es Cardio?",
         "¿Qué puedes decirme de Cardio?", "Dicen que los de Cardio llegan",
     ],
@@ -144,13 +134,6 @@ def test_a_list_is_injected_for_list_questions(query: str):
 def test_no_list_is_injected_for_a_question_about_one(query: str):
     """Published: a list is injected only for list questions; "Welke arts ..." asks for one doctor."""
     assert ask(query, "list", taxonomy=DEPARTMENT).chunks == ()
-
-
-def test_list_phrases_take_linear_time_on_hostile_text():
-    query = "welke " * 20_000 + "welche " + "a:" * 50_000 + " cardio which " + "s" * 50_000 + " que " + "s" * 50_000
-    began = time.process_time()
-    ask(query, "list", taxonomy=DEPARTMENT)
-    assert time.process_time() - began < 2
 
 
 def test_intents_and_phrases_are_the_callers():
@@ -199,15 +182,6 @@ def test_two_constraints_intersect(query: str, expected: str):
     assert ids(ask(query, taxonomy=CAMPUSES)) == [f"taxonomy:{doctor}" for doctor in expected]
 
 
-def test_a_list_has_what_meets_both_constraints():
-    (one,) = ask("alle cardiologen in Sint-Barbara", "list", taxonomy=CAMPUSES).chunks
-    assert (one.chunk.id, one.chunk.text) == (
-        "taxonomy:list:card+barbara",
-        "Cardiologie, Sint-Barbara (1):\n- cardioloog B",
-    )
-    assert one.because_of == ("Cardiologie", "Sint-Barbara")
-
-
 def test_a_department_that_is_not_at_the_place_has_no_doctors_there():
     """If places are known of departments alone, the department has to be there."""
     located = [Relation("card", "IS_AT", "jan"), Relation("neuro", "IS_AT", "barbara")]
@@ -240,54 +214,7 @@ def test_a_constraint_of_place_is_met_by_metadata(barbara: Any):
         assert ids(ask(query, taxonomy=taxonomy)) == expected
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("Welke artsen van Cardiologie zijn er in Sint-Barbara?", "b"),
-        ("Welke artsen van Cardiologie zijn er in Sint-Barbara of Sint-Jan?", "ab"),
-        ("Welke artsen van Cardiologie zijn er?", "ab"),
-        ("Welke artsen van Cardiologie zijn er in Sint-Lucas?", "ab"),  # nobody knows the place
-        ("Welke artsen van Cardiologie zijn er, zegt Barbara?", "ab"),  # a part of the value only
-    ],
-)
-def test_a_place_that_is_in_metadata_alone_is_a_constraint_too(query: str, expected: str):
-    taxonomy = with_metadata(("a", "Sint-Jan"), ("b", "Sint-Barbara"), ("c", "Sint-Barbara"))
-    assert ids(ask(query, taxonomy=taxonomy)) == [f"taxonomy:{doctor}" for doctor in expected]
-
-
-def test_if_nothing_meets_both_constraints_a_note_says_so():
-    known = ask("Welke artsen van Dermatologie zijn er in Sint-Barbara?", taxonomy=CAMPUSES)
-    assert known.trace.notes == ("taxonomy: nothing of it meets Dermatologie and Sint-Barbara together",)
-
-
 # Labels
-
-
-def test_the_nodes_of_one_entity_follow_each_other_under_one_label():
-    both = Node("d", "doctor", "arts D", (), {"campus": "Noord"})
-    works_in = [Relation("d", "WORKS_IN", "card"), Relation("d", "WORKS_IN", "neuro")]
-    taxonomy = Taxonomy([*NODES, both], [*RELATIONS, *works_in], name="hospital", type_words=TYPE_WORDS)
-    context = assembled("Welke artsen zijn er bij Cardiologie en Neurologie?", taxonomy=taxonomy)
-    assert str(context) == (
-        "[1] Source: hospital\n"
-        "arts D (doctor): Cardiologie\ncardioloog A (doctor): Cardiologie\ncardioloog B (doctor): Cardiologie\n\n"
-        "[2] Source: hospital\n"
-        "neuroloog C (doctor): Neurologie"
-    )
-    assert [citation.chunk_ids for citation in context.citations] == [
-        ("hospital:d", "hospital:a", "hospital:b"),
-        ("hospital:c",),
-    ]
-
-
-def test_each_list_has_a_label_of_its_own():
-    context = assembled("alle cardiologen en neurologen", "list")
-    assert [citation.chunk_ids for citation in context.citations] == [
-        ("hospital:list:card",),
-        ("hospital:list:neuro",),
-    ]
-    assert {citation.source for citation in context.citations} == {"hospital"}
-    assert "[...]" not in str(context)
 
 
 # Facts
@@ -325,13 +252,24 @@ def test_a_fact_names_nothing_that_the_filter_excludes():
     assert ask("cardioloog A", None, {"campus": "Noord"}, taxonomy).statements == (only,)
 
 
+def test_a_value_of_a_node_that_the_filter_excludes_is_no_constraint():
+    nodes = [NODES[0], *(replace(node, metadata={**node.metadata, "speaks": said}) for node, said in (
+        (NODES[3], "Frans"), (NODES[4], "Turks"),
+    ))]  # fmt: skip
+    taxonomy = Taxonomy(nodes, RELATIONS[1:3], type_words=TYPE_WORDS)
+    query = "Welke artsen van Cardiologie spreken Turks?"
+    assert ids(ask(query, taxonomy=taxonomy)) == ["taxonomy:b"]
+    assert ids(ask(query, None, {"campus": "Noord"}, taxonomy)) == ["taxonomy:a"]  # that anybody does isn't told
+
+
 def test_without_metadata_nothing_is_given_under_a_filter_and_a_note_says_so():
     bare = [Node("neuro", "department", "Neurologie"), NODES[5]], [Relation("c", "WORKS_IN", "neuro")]
     taxonomy = Taxonomy(*bare, type_words=TYPE_WORDS)
     for condition in (None, {}):  # an empty filter is none
         assert ids(ask("doctors Neurologie", None, condition, taxonomy)) == ["taxonomy:c"]
-    known = ask("doctors Neurologie", None, {"campus": "Zuid"}, taxonomy)
-    assert known.chunks == ()
+    for condition in ({"campus": "Zuid"}, {"campus": {"$exists": False}}, lambda chunk: True):
+        known = ask("doctors Neurologie", None, condition, taxonomy)
+        assert known.chunks == ()
     told = Taxonomy(*bare, statements={"doctor": "Dr. {name}."})
     assert ask("Is neuroloog C er?", None, None, told).statements == ("Dr. neuroloog C.",)
     assert ask("Is neuroloog C er?", None, {"campus": "Zuid"}, told).statements == ()
@@ -359,21 +297,6 @@ def retrieve(query: Any, config: RetrievalConfig = KEYWORD, **more: Any) -> Any:
     return retrieve_from(query, config, index=INDEX, embed=lambda _: [1.0], taxonomy=HOSPITAL, **more)
 
 
-def test_entities_take_the_first_places():
-    retrieved = retrieve("Welke artsen behandelen hartfalen?")
-    assert [found.chunk.id for found in retrieved.chunks] == ["hospital:a", "hospital:b", "d0"]
-    assert retrieved.statements[0] == "Dr. cardioloog A is verbonden aan Cardiologie op Noord."
-    assert "entities" in [step.name for step in retrieved.trace.steps]
-
-
-@pytest.mark.parametrize("strategy", ["vector", "keyword"])
-def test_a_single_channel_brings_no_entities(strategy: Any):
-    index = MemoryIndex([Chunk("d", "d", "doctors Cardiologie", vector=[1.0])])
-    config = RetrievalConfig(strategy=strategy)
-    retrieved = retrieve_from("doctors Cardiologie", config, index=index, embed=lambda _: [1.0], taxonomy=HOSPITAL)
-    assert [found.chunk.id for found in retrieved.chunks] == ["d"]
-
-
 def test_what_the_taxonomy_answers_is_given_however_thin_the_texts_are():
     thin = RetrievalConfig(min_evidence=2.0)
     chunks = retrieve("doctors Cardiologie", thin).chunks
@@ -387,9 +310,3 @@ def test_a_list_stands_whole_and_first_in_the_context():
     assert context.text.startswith("Cardiologie, Hartfalen (2):\n- Dr. cardioloog A")
     assert "cardioloog B" in context.text
     assert context.citations[0].source == "hospital"
-
-
-def test_the_filter_of_the_call_holds():
-    retrieved = retrieve("doctors Cardiologie", filter={"campus": "Noord"})
-    assert "hospital:b" not in [found.chunk.id for found in retrieved.chunks]
-    assert "cardioloog B" not in " ".join(retrieved.statements)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, InputError, MemoryIndex, RetrievalConfig, StoreError, explain
+from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, explain
 from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
 
 TEXTS = [
@@ -77,37 +77,3 @@ def test_what_made_room_for_others():
     )
     rescued = ask("lab#0", "ferritine en vitamine", limit=1, rescue="first", keyword_weight=0.0)
     assert (rescued.lost_at, rescued.reason) == ("rescue", "it made room for rescue")
-
-
-def test_it_prints_a_table():
-    assert str(ask("lab#2", limit=2)) == (
-        "lab#2: place 3 after fuse, where 2 are kept\n"
-        "\n"
-        "step    place  of\n"
-        "search      3   5\n"
-        "fuse        3   5\n"
-        "limit       -   2\n"
-        "In its stead: lab#0, lab#1"
-    )
-
-
-def test_by_channels_of_another_make_alone():
-    from ctxassembly import Hit
-
-    channels = {"vector": lambda *_: [Hit(CHUNKS[0], 0.9)], "keyword": lambda *_: [Hit(CHUNKS[1], 2.0)]}
-    assert explain("x", "lab#1", channels=channels).lost_at is None
-    one = explain("x", "lab#3", channels=channels)
-    assert (one.lost_at, one.reason) == ("index", "no channel has it among its candidates")
-
-
-def test_an_empty_query_and_wrong_input():
-    assert ask("lab#0", "  ").lost_at == "index"
-    for expect in ("", " ", None):
-        with pytest.raises(InputError, match="expect must be an id or a part of a text"):
-            ask(expect)  # type: ignore[arg-type]
-
-    def broken(_: str) -> Any:
-        raise OSError("gone")
-
-    with pytest.raises(StoreError):
-        ask("lab#0", strategy="vector", given={"embed": broken})

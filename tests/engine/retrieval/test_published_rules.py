@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AnswerChain, AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig, assemble, retrieve
-from ctxassembly.answering import AnswerConfig, Intent
+from ctxassembly import AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig, assemble, retrieve
 from ctxassembly.retrieval import Node, Question, Relation, Taxonomy
 
 FACT = "Dr. Abel works in Cardiology."
@@ -62,24 +61,6 @@ def test_the_gate_is_open_where_nothing_was_found_or_nothing_is_scored() -> None
     by_words = MemoryIndex([Chunk("abel", "abel", "Abel is on duty.")])
     unscored = ask(index=by_words, **shut)
     assert (len(unscored.chunks), unscored.statements) == (1, (FACT,))
-
-
-@pytest.mark.parametrize(("intent", "is_given"), [("who", True), ("where", False)])
-def test_an_answer_chain_hands_the_gate_its_intent(intent: str, is_given: bool) -> None:
-    """The rule: the gate decides by the best vector similarity and the intent."""
-    prompts: list[str] = []
-
-    def model(request: Any) -> str:
-        prompts.append(request.messages[-1]["content"])
-        return f'{{"intent": "{intent}", "confidence": 1}}' if request.purpose == "understand" else "Yes [1]."
-
-    intents = (Intent("who", "Asks for a person."), Intent("where", "Asks for a place."))
-    retrieval = RetrievalConfig(supplement_similarity=0.5, supplement_intents=("who",))
-    given = {"embed": lambda _: QUERY, "taxonomy": TAXONOMY}
-    AnswerChain.from_index(INDEX, model, retrieval, None, AnswerConfig(intents=intents), **given).answer(
-        "Is Abel there?"
-    )
-    assert (FACT in prompts[-1]) is is_given
 
 
 EPILEPSY = Taxonomy(

@@ -87,15 +87,9 @@ def test_the_published_rule_needs_six_letters(query: str, term: TermStats, found
     assert words(query, [HIT], term, config=RetrievalConfig.published()) == found
 
 
-def test_six_letters_bring_what_rareness_does_not():
-    """They brought a chunk on wound care to the first label for "behandelt"."""
-    assert words(QUERY, [HIT], config=RetrievalConfig(rescue_min_letters=6)) == ["psoriasis", "behandelt"]
-
-
 # Rescued
 
 TWO = QueryVocabulary(1000, (TermStats("the", 900), TermStats("psoriasis", 1), TermStats("eczeem", 1)))
-NEAR = QueryVocabulary(1000, (TermStats("the", 900), TermStats("ferirtine", 0, ("ferritine", "territoir"))))
 
 
 def brought(vocabulary: QueryVocabulary, some: list[ScoredChunk], **given: Any) -> list[RetrievedChunk]:
@@ -114,16 +108,6 @@ def test_one_chunk_for_each_word_the_best_one_with_the_published_score():
         ("C", ("eczeem",), 0.90),
     ]
     assert brought(TWO, [scored("A", None, 9.0, "water")]) == brought(TWO, []) == []
-
-
-def test_a_chunk_that_serves_two_words_comes_once():
-    some = [scored("A", None, 5.0, "psoriasis", "eczeem"), scored("B", None, 1.0, "eczeem")]
-    assert [(one.chunk.id, one.because_of) for one in brought(TWO, some)] == [("A", ("psoriasis", "eczeem"))]
-
-
-def test_the_nearest_form_goes_before_a_better_score():
-    some = [scored("A", None, 9.0, "territoir"), scored("B", None, 1.0, "ferritine")]
-    assert ids(brought(NEAR, some)) == ["B"]
 
 
 @pytest.mark.parametrize(("factors", "expected"), [((0.3, 1.0), ["B"]), ((0.3, 0.3), []), ((1.0, 20.0), ["B"])])

@@ -13,8 +13,6 @@ from ctxassembly import (
     AssemblyConfig,
     Chunk,
     Context,
-    Hit,
-    InputError,
     MemoryIndex,
     MemoryStore,
     RetrievalConfig,
@@ -93,23 +91,6 @@ def test_what_is_told_is_what_the_trace_says():
     assert told.outputs("render")["characters"] == len(context.text)
 
 
-def test_the_reasons_for_which_chunks_were_dropped_are_counted():
-    told = Told()
-    assembled(told, config=AssemblyConfig(max_tokens=60, granularity="chunk"))
-    first, second = [event for event in told.events if isinstance(event, StageEnded) and event.name == "dedup"]
-    assert first.outputs["dropped"] == {"duplicate": 1}
-    assert "dropped" not in second.outputs
-    dropped = told.outputs("budget")["dropped"]
-    assert dropped.keys() == {"budget"}
-    assert dropped["budget"] > 0
-    told = Told()
-    near = [
-        Chunk(str(n), str(n), "The same sentence of ten words in all, but for " + end) for n, end in enumerate("ab")
-    ]
-    assemble([Hit(chunk) for chunk in near], AssemblyConfig(dedup="near", near_threshold=0.5), on_stage=told)
-    assert told.outputs("near dedup")["dropped"] == {"near duplicate": 1}
-
-
 def test_a_stage_tells_the_fallbacks_that_it_took_and_no_other_does():
     class Down:
         def fetch(self, refs: Any) -> Any:
@@ -125,22 +106,6 @@ def test_a_stage_tells_the_fallbacks_that_it_took_and_no_other_does():
     )
 
 
-def test_the_trace_is_the_same_whoever_watches():
-    for query in (None, "which words?"):
-        given = {"config": AssemblyConfig(max_tokens=60), "query": query}
-        watched, alone = (
-            assembled(Told(), **given),
-            assemble(hits_of([CHUNKS[5], CHUNKS[5], CHUNKS[8]]), store=MemoryStore(CHUNKS), **given),
-        )
-        assert watched == alone
-        assert watched.trace.stages == alone.trace.stages
-    watched_steps = retrieved(Told()).trace.steps
-    assert [(step.name, step.ids) for step in watched_steps] == [
-        (step.name, step.ids)
-        for step in retrieved(None).trace.steps  # type: ignore[arg-type]
-    ]
-
-
 def test_each_step_of_a_retrieval_is_told_with_the_ids_after_it():
     told = Told()
     found = retrieved(told)
@@ -149,16 +114,6 @@ def test_each_step_of_a_retrieval_is_told_with_the_ids_after_it():
     search = told.outputs("search")
     assert (search["chunks"], search["queries"], search["found"]) == (2, 2, {"keyword": 2})
     assert told.outputs("limit")["ids"] == ["b", "a"]
-
-
-def test_a_reranking_that_failed_is_told_with_its_note():
-    def broken(query: str, chunks: Any) -> Any:
-        raise ConnectionError("no route")
-
-    told = Told()
-    found = retrieved(told, rerankers=[broken])
-    assert "no route" in told.outputs("rerank")["notes"][0]
-    assert "rerank" not in [step.name for step in found.trace.steps]
 
 
 def test_the_stage_that_failed_is_told_with_the_error():
@@ -244,12 +199,3 @@ def test_a_watcher_that_raises_ends_the_assembly_and_is_told_of_no_stage_that_it
     with pytest.raises(RuntimeError, match="no tracer"):
         assemble(hits_of(CHUNKS[:1]), store=MemoryStore(CHUNKS), on_stage=broken)
     assert isinstance(told[-1], at)
-
-
-def test_on_stage_has_to_be_a_function_that_needs_no_await():
-    with pytest.raises(InputError, match=r"on_stage must be a function from the event of a stage, got 'print'"):
-        assemble([], on_stage="print")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"on_stage can only be awaited: it needs"):
-        assemble([], on_stage=Awaited())
-    with pytest.raises(InputError, match=r"on_stage can only be awaited: it needs"):
-        retrieve("?", KEYWORD, index=MemoryIndex(WATER), on_stage=Awaited())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import json
 import pickle
 from collections.abc import Iterator
@@ -11,13 +10,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, Hit, InputError, MemoryStore, assemble
+from ctxassembly.adapters.metadata import block_metadata
 from ctxassembly.conversations.messages import dropped_sources_note, see_above_note
 from ctxassembly.conversations.sources import known_in
 from ctxassembly.data.chunks import ChunkOrigin
-from ctxassembly.integrations.metadata import ContextPayload, block_metadata
 from langchain_ctxassembly.convert.search_results import search_results
 
 CHUNKS = [Chunk(f"a{n}", "A", f"Drink water {n}.", n, metadata={"source": "a.pdf", "page": n}) for n in range(5)]
@@ -71,25 +69,10 @@ def broken_at(value: Any, place: tuple[Any, ...], odd: Any) -> Any:
     return broken
 
 
-@pytest.mark.parametrize("name", ODD)
-def test_one_broken_value_anywhere(name: str) -> None:
-    for place in one_of_each(name):
-        try:
-            assert isinstance(Context.from_dict(broken_at(GOOD, place, ODD[name])), Context)
-        except InputError as error:
-            assert "Context.to_dict()" in str(error), place  # noqa: PT017 - some values are allowed there
-
-
 @pytest.mark.parametrize("given", [None, 7, "text", b"x", [], [1], {}, {"text": "x"}, object(), deep()])
 def test_something_else(given: Any) -> None:
     with pytest.raises(InputError, match=r"Context\.to_dict\(\)"):
         Context.from_dict(given)
-
-
-@pytest.mark.parametrize(("field", "value"), [("text", 7), ("token_count", "7"), ("query", 7), ("format", [])])
-def test_a_value_of_the_wrong_type_is_refused_before_it_is_used(field: str, value: Any) -> None:
-    with pytest.raises(InputError):
-        Context.from_dict({**GOOD, field: value})
 
 
 LONG = "Drink water. " * 40
@@ -123,19 +106,14 @@ def use_all_of(context: Context) -> None:
     made += [context.resolve(said), [*context.stream([said])], context.sources(), context.check_quotes(said)]
     made += [context.to_messages("Why?"), context._repr_html_(), context.to_html(evidence=["Drink water", ("A", 0, 5)])]
     made += [context.view(evidence=["nothing"]).evidence, str(context.trace)]
-    made += [
-        context.trace.excluded_tokens,
-        Conversation.from_messages(context),
-        dropped_sources_note(context),
-    ]
+    made += [context.trace.excluded_tokens, Conversation.from_messages(context), dropped_sources_note(context)]
     made += [context.cites(citation, hit.chunk) for citation in context.citations for hit in context.hits]
     made += [
         search_results(context),
-        block_metadata(ContextPayload(context)),
+        block_metadata(context),
         see_above_note(context, RICH),
         [*known_in(context)],
     ]
-    Console(file=io.StringIO()).print(context)
     again = Context.from_dict(json.loads(json.dumps(context.to_dict(), allow_nan=False)))
     assert again == context or "nan" in repr(context)
     assert copy.deepcopy(context) == copy.copy(context) or "nan" in repr(context)

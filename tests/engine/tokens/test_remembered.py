@@ -18,10 +18,6 @@ def known(found: TextCache[int], numbers: range) -> list[int]:
     return [number for number in numbers if found.get(f"{number:05}") is not None]
 
 
-def test_what_there_is_room_for_is_remembered():
-    assert known(filled(range(50), room=100), range(60)) == list(range(50))
-
-
 def test_the_oldest_are_forgotten_one_half_at_a_time():
     assert known(filled(range(101), room=100), range(50)) == []
     assert known(filled(range(101), room=100), range(50, 100)) == list(range(50, 100))
@@ -35,25 +31,6 @@ def test_what_is_asked_for_stays():
         assert found.get("again") == -1
     assert not known(found, range(9_000))
     assert len(known(found, range(9_940, 10_000))) > 40
-
-
-def test_it_is_bounded_in_bytes_not_in_texts():
-    found = TextCache[int](100 * SIZE)
-    for number in range(1_000):
-        found.put(f"{number:05}" + "x" * SIZE, number)
-    assert sum(found.get(f"{number:05}" + "x" * SIZE) is not None for number in range(1_000)) <= 100 * SIZE // (
-        2 * SIZE
-    )
-
-
-def test_the_same_text_again_takes_no_more_room():
-    found = TextCache[int](100 * SIZE)
-    for _ in range(1_000):
-        found.put("same", 1)
-        found.put("other", 2)
-    found.put("first", 0)
-    assert known(found, range(1)) == []
-    assert (found.get("same"), found.get("other"), found.get("first")) == (1, 2, 0)
 
 
 def test_a_text_that_is_too_long_is_not_remembered():

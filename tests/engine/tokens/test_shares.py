@@ -30,34 +30,22 @@ def divisions(draw: Any) -> tuple[int, tuple[Share, ...], dict[str, int]]:
 
 
 @given(divisions())
-def test_no_share_gets_more_than_its_cap_or_its_want_and_all_fit_the_room(division):
-    room, shares, wanted = division
-    got = divide(room, shares, wanted)
-    assert sum(got.values()) <= room
-    for each in shares:
-        assert 0 <= got[each.name] <= each.limit(wanted[each.name])
-
-
-@given(divisions())
-def test_floors_hold_while_they_fit_and_nothing_stays_free_that_somebody_wants(division):
+def test_each_gets_its_floor_then_what_is_left_and_the_last_share_gives_way_first(division):
     room, shares, wanted = division
     got = divide(room, shares, wanted)
     floors = {each.name: min(each.floor, wanted[each.name]) for each in shares}
-    if sum(floors.values()) <= room:
-        assert all(got[name] >= floor for name, floor in floors.items())
-    wants_more = any(got[each.name] < each.limit(wanted[each.name]) for each in shares)
-    assert not wants_more or sum(got.values()) == room
-
-
-@given(divisions())
-def test_the_last_share_gives_way_first(division):
-    room, shares, wanted = division
-    got = divide(room, shares, wanted)
+    assert sum(got.values()) <= room
+    assert sum(floors.values()) > room or all(got[name] >= floor for name, floor in floors.items())
     for index, each in enumerate(shares):
+        assert 0 <= got[each.name] <= each.limit(wanted[each.name])
+        later = [other.name for other in shares[index + 1 :]]
         if got[each.name] < each.limit(wanted[each.name]):
-            assert all(got[later.name] <= min(later.floor, wanted[later.name]) for later in shares[index + 1 :])
-        if got[each.name] < min(each.floor, wanted[each.name]):
-            assert all(got[later.name] == 0 for later in shares[index + 1 :])
+            assert sum(got.values()) == room
+            assert all(got[name] <= floors[name] for name in later)
+        if got[each.name] < floors[each.name]:
+            assert not any(got[name] for name in later)
+    least = divide(room, shares, dict.fromkeys(wanted, room))
+    assert all(got[each.name] >= min(least[each.name], wanted[each.name]) for each in shares)
 
 
 @given(divisions(), st.integers(0, 500))
@@ -73,24 +61,13 @@ def test_more_room_takes_from_nobody_and_a_larger_want_gives_nobody_else_more(di
     assert divide(room, shares, {first: wanted[first]})[first] >= got[first]
 
 
-@given(divisions())
-def test_what_a_share_gets_where_all_want_all_it_always_has(division):
-    room, shares, wanted = division
-    least = divide(room, shares, dict.fromkeys(wanted, room))
-    got = divide(room, shares, wanted)
-    assert all(got[each.name] >= min(least[each.name], wanted[each.name]) for each in shares)
-
-
 SHARES = Share("conversation", floor=500, cap=2_000), Share("documents", floor=1_000), Share("tool_results", floor=200)
 SMALL = TokenBudget(
     window=6_000, system=500, query=100, conversation=0, generation=300, buffer=100, context_cap=8_000, shares=SHARES
 )
 
 
-@pytest.mark.parametrize(
-    ("said", "context"),
-    [(0, 4_800), (400, 4_400), (900, 3_900), (2_000, 2_800), (9_000, 2_800)],
-)
+@pytest.mark.parametrize(("said", "context"), [(0, 4_800), (400, 4_400), (900, 3_900), (2_000, 2_800), (9_000, 2_800)])
 def test_the_context_gets_what_the_conversation_leaves_of_the_room(said: int, context: int):
     budget = replace(SMALL, conversation=said)
     assert (budget.room, budget.context) == (5_000, context)
@@ -130,35 +107,22 @@ def test_a_request_counts_what_the_conversation_wants():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("make", "wrong", "message"),
     [
-        ({"shares": "documents"}, "TokenBudget.shares must be a tuple of Share"),
-        ({"shares": (Share("documents"), Share("documents"))}, "one Share for each name, one of them 'documents'"),
-        ({"shares": (Share("memory"),)}, "one Share for each name, one of them 'documents'"),
+        (TokenBudget, {"shares": "documents"}, "TokenBudget.shares must be a tuple of Share"),
+        (TokenBudget, {"shares": (Share("documents"),) * 2}, "one Share for each name, one of them 'documents'"),
+        (TokenBudget, {"shares": (Share("memory"),)}, "one Share for each name, one of them 'documents'"),
         (
+            TokenBudget,
             {"shares": (Share("memory", floor=9_000), Share("documents")), "window": 15_000},
             "TokenBudget.window must be more than the zones take together",
         ),
+        (Share, {"name": " "}, "Share.name must be a name that is not blank"),
+        (Share, {"name": "memory", "floor": -1}, "Share.floor must be an integer of at least 0"),
+        (Share, {"name": "memory", "floor": 9, "cap": 8}, "Share.cap must be an integer of at least 9"),
+        (SMALL.divide, {"wanted": {"memories": 3}}, "wanted must be tokens by the names of the budget's shares"),
     ],
 )
-def test_wrong_shares_are_errors(wrong: dict[str, Any], message: str):
+def test_wrong_shares_are_errors(make: Any, wrong: dict[str, Any], message: str):
     with pytest.raises(ConfigError, match=re.escape(message)):
-        TokenBudget(**wrong)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"name": " "}, "Share.name must be a name that is not blank"),
-        ({"name": "memory", "floor": -1}, "Share.floor must be an integer of at least 0"),
-        ({"name": "memory", "floor": 9, "cap": 8}, "Share.cap must be an integer of at least 9"),
-    ],
-)
-def test_a_wrong_share_is_an_error(wrong: dict[str, Any], message: str):
-    with pytest.raises(ConfigError, match=re.escape(message)):
-        Share(**wrong)
-
-
-def test_a_want_of_an_unknown_share_is_an_error():
-    with pytest.raises(ConfigError, match="wanted must be tokens by the names of the budget's shares"):
-        SMALL.divide({"memories": 3})
+        make(**wrong)

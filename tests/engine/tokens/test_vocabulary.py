@@ -51,8 +51,3 @@ def test_the_package_for_machines_without_a_network_is_used(offline: None):
 
 def test_a_function_needs_no_vocabulary(offline: None):
     assert assemble([Hit(Chunk("a", "A", TEXT))], AssemblyConfig(encoding=len)).token_count > 0
-
-
-def test_an_unknown_encoding_names_the_known_ones():
-    with pytest.raises(ConfigError, match=r"^unknown encoding 'cl99k'; tiktoken knows .*cl100k_base"):
-        load("cl99k")

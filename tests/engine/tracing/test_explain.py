@@ -1,3 +1,5 @@
+"""What became of each chunk, in the trace: its outcome, its reason, its worth, and what was said in part."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -5,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from builders import decision, hits_of, numbered, split, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
+from builders import decision, hits_of, numbered, split
+from ctxassembly import AssemblyConfig, Chunk, Context, Decision, Hit, MemoryStore, assemble
 from ctxassembly.data.trace import Shortened, Trace
 from strategies import words
 
@@ -48,43 +50,10 @@ def test_a_kept_chunk_names_its_copies(context: Context):
     assert decision(context, "A0").replaced == ("copy",)
 
 
-def test_every_chunk_has_one_decision_and_ranks_and_scores_are_those_handed_in(context: Context):
-    hits = {each.chunk_id: (each.rank, each.score) for each in context.trace.decisions if each.distance == 0}
-    assert hits == {
-        "A0": (0, 0.9),
-        "A1": (1, 0.8),
-        "copy": (2, 0.7),
-        "inside": (3, 0.6),
-        "long": (4, 0.5),
-        "empty": (5, 0.4),
-    }
-    assert context.trace.chunks == len(context.trace.decisions)
-
-
 def test_tokens_are_given_for_what_was_left_out_alone(context: Context):
     told = {each.chunk_id: each.tokens for each in context.trace.decisions if each.tokens is not None}
     assert told == {"long": 303}
     assert context.trace.excluded == (decision(context, "long"),)
-
-
-def test_a_copy_of_a_cut_chunk_is_a_duplicate_of_it():
-    copies = [Chunk("one", "A", "word " * 50), Chunk("two", "B", "word " * 50)]
-    context = assemble(hits_of(copies), AssemblyConfig(max_tokens=20, encoding=words))
-    assert decision(context, "one").outcome == "cut"
-    assert (decision(context, "two").outcome, decision(context, "two").because_of) == ("duplicate", "one")
-
-
-def test_a_copy_of_a_contained_chunk_is_because_of_the_container():
-    copy = Chunk("copy", "C", INSIDE.text)
-    context = assemble(hits_of([PIECES[1], INSIDE, copy]))
-    assert decision(context, "copy").because_of == "A1"
-
-
-def test_neighbors_that_do_not_fit_are_in_the_trace_too():
-    chunks = [words_of("A", n) for n in range(3)]
-    context = assemble(hits_of([chunks[1]]), AssemblyConfig(max_tokens=25), store=MemoryStore(chunks))
-    assert [decision(context, f"A{n}").outcome for n in range(3)] == ["dropped", "kept", "dropped"]
-    assert {decision(context, f"A{n}").reason for n in (0, 2)} == {"budget"}
 
 
 SENTENCES = Chunk("said", "S", "Parking is free here. The visit takes long. Doors close at ten.")
@@ -110,27 +79,6 @@ def test_what_stands_in_part(rule: str, limit: int, options: Any, outcome: str, 
     part = None if after is None else Shortened("said", reason, 12, after)  # type: ignore[arg-type]
     assert decided.shortened == part
     assert context.trace.shortened == ((part,) if part else ())
-
-
-def test_the_trace_gives_the_compressed_share():
-    """Of the chunks with text in the context; what is contained or dropped doesn't count."""
-    inside = Chunk("inside", "A", "w003 w004 w005 w006 w007", 1)
-    hits = hits_of([Chunk("outer", "A", numbered("w", 10), 0), inside, SENTENCES, LONGER])
-    config = AssemblyConfig(max_tokens=15, encoding=words, format="minimal", compress="extractive", rank_by="rank")
-    trace = assemble(hits, config, query="long visit").trace
-    assert [(each.chunk_id, each.outcome) for each in trace.decisions] == [
-        ("outer", "kept"),
-        ("inside", "contained"),
-        ("said", "compressed"),
-        ("longer", "dropped"),
-    ]
-    assert "1 chunk left out, 1 chunk compressed from 12 to 4 tokens, 15 of 15 tokens" in trace.summary
-    assert ([part.chunk_id for part in trace.compressed], trace.truncated) == (["said"], ())
-    assert (trace.compressed_share, trace.excluded_share) == (4 / 15, 1 / 4)
-    roomy = assemble(hits, AssemblyConfig(compress="extractive", rank_by="rank")).trace
-    assert (roomy.compressed_share, roomy.excluded_share) == (0.0, 0.0)
-    assert roomy.shortened == ()
-    assert "shortened" not in roomy.summary
 
 
 def test_the_trace_tells_compressed_from_truncated_and_totals_over_calls():
@@ -164,27 +112,6 @@ def test_the_trace_tells_compressed_from_truncated_and_totals_over_calls():
     assert Trace.total([]) == Trace()
 
 
-def test_a_shortened_chunk_of_which_another_has_all_that_is_left_is_lost():
-    """What the worse hit keeps is the overlap: of all that it would have added nothing stands."""
-    said = ["One is said.", "Two is said.", "Three is said.", "Four is said."]
-    first, second = Chunk("a", "A", " ".join(said[:3]), 0, 0), Chunk("b", "A", " ".join(said[2:]), 1, 26)
-    config = AssemblyConfig(max_tokens=9, encoding=words, format="minimal", compress="extractive", rank_by="rank")
-    context = assemble(hits_of([first, second]), config, query="three")
-    assert context.text == first.text
-    lost = decision(context, "b")
-    assert (lost.outcome, lost.reason, lost.because_of, lost.tokens) == ("dropped", "budget", None, 6)
-    assert context.trace.excluded == (lost,)
-
-
-def test_a_copy_of_a_compressed_chunk_is_a_duplicate_of_it():
-    copy = Chunk("copy", "C", SENTENCES.text)
-    config = AssemblyConfig(max_tokens=7, encoding=words, format="minimal", compress="extractive", rank_by="rank")
-    context = assemble(hits_of([SENTENCES, copy]), config, query="long visit")
-    assert decision(context, "said").outcome == "compressed"
-    decided = decision(context, "copy")
-    assert (decided.outcome, decided.because_of, decided.shortened) == ("duplicate", "said", None)
-
-
 BAY = Chunk("bay", "A", " Swimming is allowed in the bay.", 1, 11)
 DOGS = Chunk("dogs", "A", "Swimming is allowed in the bay. Dogs are not.", 2, 12)
 BEFORE, AFTER = Chunk("before", "A", "Rule seven.", 0, 0), Chunk("after", "A", "Boats need a permit.", 9, 500)
@@ -198,3 +125,37 @@ def test_a_chunk_left_with_a_blank_is_contained_in_the_one_that_is_read_first(ot
     assert context.text == "\n\n".join(chunk.text for chunk in (DOGS, *others))
     decided = decision(context, "bay")
     assert (decided.outcome, decided.because_of, decided.stripped_chars) == ("contained", "dogs", len(BAY.text))
+
+
+ALARM = "Bij koorts, zwarte ontlasting of hevige buikpijn belt u direct met de polikliniek."
+SHARED = "De arts vertelt u na het onderzoek wat er te zien was."
+RESULT = "De uitslag van het weefselonderzoek krijgt u na een week van de arts die het heeft aangevraagd."
+QUERY = "Met wie bel ik bij hevige buikpijn na het onderzoek?"
+
+
+def decided(context: Context, chunk_id: str) -> Decision:
+    return next(each for each in context.trace.decisions if each.chunk_id == chunk_id)
+
+
+def leaflet(max_tokens: int) -> Context:
+    chunks = [Chunk("g0", "g", f"{ALARM} {SHARED}", 0), Chunk("g1", "g", f"{SHARED} {RESULT}", 1)]
+    hits = [Hit(chunks[0], 0.9), Hit(chunks[1], 0.5)]
+    return assemble(hits, AssemblyConfig(max_tokens=max_tokens), query=QUERY)
+
+
+def test_a_chunk_of_which_the_overlap_alone_stands_is_lost_for_the_budget() -> None:
+    context = leaflet(65)
+    assert SHARED in context.text
+    assert RESULT not in context.text
+    lost = decided(context, "g1")
+    assert (lost.outcome, lost.reason, lost.because_of) == ("dropped", "budget", None)
+    assert lost.tokens
+    assert [each.chunk_id for each in context.trace.excluded] == ["g1"]
+    assert "1 chunk left out" in context.trace.summary
+
+
+def test_a_chunk_that_stands_in_another_whole_is_contained_still() -> None:
+    parent = Chunk("page", "g", f"{ALARM} {SHARED}", 0, 0)
+    context = assemble([Hit(parent), Hit(Chunk("sentence", "g", SHARED, 1, len(ALARM) + 1))], query=QUERY)
+    assert decided(context, "sentence").outcome == "contained"
+    assert context.trace.excluded == ()

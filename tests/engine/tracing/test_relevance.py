@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -36,18 +35,6 @@ def test_the_best_is_worth_1_and_what_lacks_the_words_less_than_0(granularity):
     assert found["c3"] < found["c1"] < 0  # of a lower rank than the best, and without a word of the query
 
 
-def test_stop_below_leaves_out_exactly_what_is_worth_less():
-    worth = values(asked(max_tokens=8_000, min_relevance=1))
-    for min_relevance in (0.65, 0.75, 0.85, 0.95):
-        context = asked(max_tokens=8_000, min_relevance=min_relevance)
-        left_out = {decision.chunk_id for decision in context.trace.excluded}
-        assert left_out == {
-            chunk_id for chunk_id, value in worth.items() if value < 1 - 2 * (1 - min_relevance)
-        }
-        assert {decision.reason for decision in context.trace.excluded} == {"below the minimum relevance"}
-        assert values(context) == worth
-
-
 @pytest.mark.parametrize(
     ("query", "options"),
     [
@@ -69,12 +56,3 @@ def test_a_copy_has_no_worth_of_its_own_and_a_neighbor_has():
     found = values(assemble(hits, config, query=QUERY, store=MemoryStore(chunks)))
     assert found["copy"] is None
     assert found["e0"] == 1 > found["e1"]
-
-
-def test_it_is_saved_and_what_was_saved_without_it_still_loads():
-    context = asked()
-    data = json.loads(json.dumps(context.to_dict()))
-    assert Context.from_dict(data) == context
-    for decision in data["trace"]["decisions"]:
-        del decision["value"]
-    assert set(values(Context.from_dict(data)).values()) == {None}

@@ -4,7 +4,7 @@ import pickle
 
 from builders import hits_of, numbered, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
-from ctxassembly.tracing.retained_hits import MAX_HIT_CHARS, MAX_SHOWN_HITS
+from ctxassembly.tracing import MAX_HIT_CHARS, MAX_SHOWN_HITS
 
 
 def many(number: int) -> list[Hit]:
@@ -21,18 +21,9 @@ def test_a_pickled_context_is_a_few_times_its_text_however_many_hits_there_were(
 def test_the_first_hits_are_kept_as_they_came() -> None:
     hits = many(100)
     context = assemble(hits, AssemblyConfig(max_tokens=1_000))
-    first = context.hits[:MAX_SHOWN_HITS]
-    assert [(each.rank, each.chunk, each.score) for each in first] == [
+    assert [(each.rank, each.chunk, each.score) for each in context.hits] == [
         (rank, hit.chunk, hit.score) for rank, hit in enumerate(hits[:MAX_SHOWN_HITS])
     ]
-    assert not any(each.chunk.text for each in context.hits[MAX_SHOWN_HITS:])
-
-
-def test_of_the_others_each_document_keeps_its_name() -> None:
-    chunks = [Chunk(f"{n}", f"doc{n}", numbered("w", 20), metadata={"source": f"{n}.pdf"}) for n in range(90)]
-    chunks = [Chunk(each.id, each.document_id, f"{each.text} {each.id}", metadata=each.metadata) for each in chunks]
-    html = assemble(hits_of(chunks), AssemblyConfig(max_tokens=100)).to_html()
-    assert all(f"{n}.pdf" in html for n in range(90))
 
 
 def test_of_a_long_text_two_ends_are_kept_and_no_vector() -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from io import StringIO
-
 import pytest
 from hypothesis import Phase, given, settings
-from rich.console import Console
 from test_page import sound
 
 import strategies
@@ -78,23 +74,6 @@ def test_of_evidence_that_stands_in_part_the_rest_is_in_the_fragment():
     assert "".join(marked(tree, "cxa-before")) == "two hours before. Parking is free"
 
 
-def test_overlapping_evidence_is_marked_for_each_piece():
-    pieces = ["Drink water", "water until two", "until", WATER]
-    tree = sound(leaflet().to_html(evidence=pieces))
-    for column in ("cxa-reading", "cxa-before"):
-        (shown,) = tree.all(class_=column)
-        marks = shown.all("mark", "cxa-evidence")
-        for number, piece in enumerate(pieces, 1):
-            named = [each for each in marks if f"{number}" in re.findall(r"\d+", each.attributes["title"])]
-            assert "".join(each.text for each in named) == piece
-
-
-def test_a_mark_names_five_pieces_and_counts_the_others():
-    tree = sound(leaflet().to_html(evidence=[("a", 0, end) for end in range(12, 20)]))
-    titles = {each.attributes.get("title") for each in tree.all(class_="cxa-reading")[0].all(class_="cxa-evidence")}
-    assert "evidence 1, 2, 3, 4, 5 and 3 more" in titles
-
-
 @settings(max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(retrievals())
 def test_a_span_counts_as_compare_counts_it(retrieval: Retrieval):
@@ -125,12 +104,3 @@ def test_without_evidence_nothing_is_said_of_it():
     assert "vidence" not in sound(context.to_html()).all("section")[0].text
     assert context.view().to_html() == context.to_html()
     assert unanchored(context.view()._repr_html_()) == unanchored(context._repr_html_())
-
-
-def test_a_terminal_says_the_same():
-    console = Console(file=StringIO(), width=200)
-    console.print(leaflet(max_tokens=17).view(evidence=[WATER, FOOD]))
-    printed = console.file.getvalue()
-    assert "Evidence: 1 of 2 pieces read" in printed
-    assert f"read: hit 1: {WATER}" in printed
-    assert f"lost: retrieved as hit 2, dropped: budget: {FOOD}" in printed

@@ -70,19 +70,6 @@ def test_the_same_unescaped_does_run():
     assert visibility == "hidden"
 
 
-def test_nothing_runs_in_a_page_of_its_own():
-    script = "return [names, hosts[0].querySelectorAll('script, img, iframe, svg').length]"
-    assert measured(script, hostile().to_html(), whole=True) == [[], 0]
-
-
-def test_a_page_of_its_own_would_not_let_it_run_either():
-    html = assembled().to_html()
-    hole = "<script>parent.ran('script')</script><img src=x onerror=\"parent.ran('image')\">"
-    broken, open_ = html.replace("</section>", hole + "</section>"), "<!doctype html>" + hole
-    assert measured("return names", broken, whole=True) == []
-    assert sorted(measured("return names", open_, whole=True)) == ["image", "script"]
-
-
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize("make", [crowded, hostile, assembled], ids=lambda make: make.__name__)
 def test_no_line_is_wider_than_a_phone(make, opened):
@@ -121,16 +108,6 @@ def test_text_begins_on_the_side_of_its_script(text, ends):
     """
     html = assemble([Hit(Chunk("a", "A", text, metadata={"source": "coffee.pdf"}))]).to_html()
     assert measured(script, html, whole=True) == [ends == "right", ends == "right"]
-
-
-def test_each_paragraph_has_the_direction_of_its_own_script():
-    script = """
-    const body = hosts[0].querySelector(".cxa-reading .cxa-text"), around = body.getBoundingClientRect();
-    const lines = [...body.querySelector(".cxa-hit").getClientRects()];
-    return [lines[0], lines.at(-1)].map(line => line.left - around.left > around.right - line.right)
-    """
-    html = assemble([Hit(Chunk("a", "A", "القهوة السوداء\nBlack coffee"))]).to_html()
-    assert measured(script, html, whole=True) == [True, False]
 
 
 @pytest.mark.parametrize(("flag", "is_dark"), [(LIGHT, False), (DARK, True)], ids=["light", "dark"])
@@ -198,16 +175,6 @@ def test_a_fragment_leads_to_its_decision():
     return [before, row.checkVisibility(), row.cells[0].textContent, row.matches(":target")]
     """
     assert measured(script, assembled()._repr_html_()) == [False, True, "A2", True]
-
-
-def test_two_views_on_a_page_keep_apart():
-    first, second = assembled(), assembled(max_tokens=300)
-    script = """
-    const ids = [...document.querySelectorAll("[id]")].map(each => each.id);
-    const links = [...hosts[1].querySelectorAll("a[href]")].map(each => each.getAttribute("href").slice(1));
-    return [ids.length === new Set(ids).size, links.length > 0, links.every(id => hosts[1].querySelector("#" + id))]
-    """
-    assert measured(script, first._repr_html_(), second._repr_html_()) == [True, True, True]
 
 
 def test_the_rest_of_the_page_looks_as_before():

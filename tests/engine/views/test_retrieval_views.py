@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
-from io import StringIO
 
 import pytest
-from rich.console import Console
 
 from browser import CONTRAST, DARK, LIGHT, measured
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryIndex, RetrievalConfig, Retrieved, assemble, retrieve
 from ctxassembly.retrieval import Boost, Question, RetrievalTrace, RetrievedChunk
-from pages import assembled, read, unanchored
+from pages import read, unanchored
 
 VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.6, 0.8], [0.0, 1.0]]
 TEXTS = ("Iron is measured early.", "Iron, and what binds it.", "Copper and iron.", "Zinc alone.")
@@ -73,13 +71,6 @@ def test_a_rescued_hit_says_for_which_words():
     assert "rescued: no better chunk has “zinc”" in why
 
 
-def test_a_hit_that_the_taxonomy_placed_says_by_what_name():
-    chunk = CHUNKS[0]
-    one = RetrievedChunk(chunk, 1.0, ("entities",), because_of=("ferritin",), published_score=0.95)
-    (row,) = rows(Retrieved("iron", (one,), RetrievalTrace("graph_only")))
-    assert row[6] == "placed by the taxonomy for “ferritin”; published score 0.95"
-
-
 def test_what_was_found_and_lost_is_listed_with_the_step_and_the_reason():
     found = retrieved(limit=2)
     lost = read(found.to_html()).rows("Those that came the farthest")
@@ -96,11 +87,6 @@ def test_the_page_of_a_context_has_it_with_the_fate_of_each_hit():
     assert {row[7].split(":")[0] for row in shown} > {"dropped"}
 
 
-def test_a_page_without_the_retrieval_has_no_such_part():
-    assert "How it was found" not in assembled().to_html()
-    assert "How it was found" not in assemble(retrieved().hits).to_html()
-
-
 def test_a_context_carries_its_retrieval_but_neither_saves_nor_compares_it():
     found = retrieved()
     context = assemble(found.hits)
@@ -111,33 +97,10 @@ def test_a_context_carries_its_retrieval_but_neither_saves_nor_compares_it():
     assert "The steps of retrieval" in carrying._repr_html_()
     for shown in (carrying, context.view(retrieved=found), carrying.view()):
         assert unanchored(shown._repr_html_()) in unanchored(context.to_html(retrieved=found))
-        assert "How it was found" in printed(shown)
 
 
 def test_nothing_found_is_said():
     assert "No hit says how it was found." in retrieved("").to_html()
-    assert "No hit says how it was found." in printed(retrieved(""))
-
-
-def printed(shown: object) -> str:
-    console = Console(file=StringIO(), width=300)
-    console.print(shown)
-    return console.file.getvalue()
-
-
-def test_a_terminal_names_the_channels_and_what_was_dropped():
-    found = retrieved(limit=2)
-    assert "place 3 after fuse, where 2 are kept" in printed(found)
-    assert "2 hits by keyword" in printed(found)
-
-
-def test_no_text_of_a_retrieval_commands_the_terminal():
-    hostile = "\x1b]0;owned\x07[bold]x[/bold]\u202e"
-    one = RetrievedChunk(
-        Chunk(hostile, hostile, "Iron."), 1.0, ("rescue",), because_of=(hostile,), factors=((hostile, 2.0),)
-    )
-    text = printed(Retrieved(hostile, (one,), RetrievalTrace("none", notes=(hostile,), terms={hostile: 1.0})))
-    assert not {"\x1b", "\x07", "\u202e"} & set(text)
 
 
 def test_texts_ids_and_notes_can_do_nothing():
@@ -163,13 +126,3 @@ def test_every_text_of_it_can_be_read(flag):
     texts, poor, _ = measured(script, retrieved(limit=2)._repr_html_(), flags=(flag,))
     assert texts > 20
     assert poor == []
-
-
-@pytest.mark.browser
-def test_on_a_phone_only_its_tables_scroll():
-    script = """
-    for (const each of hosts[0].querySelectorAll("details")) each.open = true;
-    return [hosts[0].documentElement.scrollWidth, hosts[0].documentElement.clientWidth]
-    """
-    scroll, client = measured(script, retrieved(limit=2).to_html(), whole=True, width=360)
-    assert scroll <= client <= 360

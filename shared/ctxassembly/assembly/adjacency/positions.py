@@ -90,8 +90,6 @@ def assign_document(chunk: Chunk, document_map: Mapping[str, str]) -> Chunk:
 
 OFFSET_TOLERANCE = 20
 """Characters of a gap that may be stripped white space, or of an overlap that may be an accident."""
-FACTS_KEY = "facts"
-"""The name of the part that holds a graph's facts about a chunk."""
 PARENT_KEY = "parent"
 """The name of the part that is a larger chunk, by its id, from which smaller ones were cut."""
 
@@ -99,11 +97,6 @@ PARENT_KEY = "parent"
 def chunk_section(chunk: Chunk) -> SectionKey:
     """Return the page or section that the chunk's offset counts in."""
     return chunk.origin.section if chunk.origin else ()
-
-
-def is_facts(chunk: Chunk) -> bool:
-    """Return True if `chunk` has a graph's facts about another one, which have no position in the document."""
-    return chunk.origin is not None and FACTS_KEY in dict(chunk.origin.section)
 
 
 def offset_of(chunk: Chunk) -> int | None:

@@ -19,7 +19,7 @@ from ctxassembly.data.candidates import EXACT_DUPLICATE, NEAR_DUPLICATE, SEMANTI
 from ctxassembly.data.requests import EmbedTexts
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
-from ctxassembly.tracing.lineage import Lineage
+from ctxassembly.tracing import Lineage
 
 Candidates = tuple[Candidate, ...]
 

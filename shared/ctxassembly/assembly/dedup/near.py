@@ -36,8 +36,10 @@ class NearIndex:
         self._threshold = threshold
         listed = [words(text) for text in texts]
         self._words = [frozenset(text) for text in listed]
+        # Hashes take a third of the memory of the words, and two of 64 bits are equal by chance once in 10^19.
         self._shingles = [
-            frozenset(zip(*(text[first:] for first in range(SHINGLE_WORDS)), strict=False)) for text in listed
+            frozenset(map(hash, zip(*(text[first:] for first in range(SHINGLE_WORDS)), strict=False)))
+            for text in listed
         ]
         self._kept: list[int] = []
 

@@ -31,7 +31,6 @@ from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MAX_DEPTH, is_number, normalize_key
-from ctxassembly.data.sanitize import Placeholder
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
 from ctxassembly.safe_repr import safe_repr, to_id
@@ -166,8 +165,6 @@ def _to_hashable(value: Any, depth: int) -> Hashable:
     """Return an equal hashable for equal values: lists are sets, NaN is NaN; an unknown object equals only itself."""
     if type(value) in _SCALARS:
         return value if value == value else _NAN  # noqa: PLR0124 - see above
-    if type(value) is Placeholder:
-        return ("object", id(value.value))
     try:
         if isinstance(value, Mapping) and depth:
             return frozenset(

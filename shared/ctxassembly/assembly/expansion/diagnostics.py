@@ -19,7 +19,6 @@ from ctxassembly.assembly.adjacency.positions import (
     OFFSET_TOLERANCE,
     PARENT_KEY,
     chunk_section,
-    is_facts,
     offset_of,
 )
 from ctxassembly.data.chunks import Chunk
@@ -63,7 +62,7 @@ def diagnose(
     failed. `offset_answered` are the ids of the hits whose neighbors it found by their offsets. `remedies` are the
     calls that the store names.
     """
-    without_position = _hits_without_position([hit for hit in hits if not is_facts(hit)], returned_ids, offset_answered)
+    without_position = _hits_without_position(hits, returned_ids, offset_answered)
     if without_position:
         fact = _describe_without_position(without_position, len(hits), keys)
         if _is_indexed_elsewhere(without_position, hits):

@@ -45,8 +45,7 @@ from ctxassembly.data.candidates import CONTAINED, Candidate
 from ctxassembly.data.chunks import Chunk, has_flag, renumber_document
 from ctxassembly.data.requests import FetchChunks, Request
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.tracing.lineage import Lineage
-from ctxassembly.tracing.recorder import TraceRecorder, count_by_reason
+from ctxassembly.tracing import Lineage, TraceRecorder, count_by_reason
 
 Candidates = tuple[Candidate, ...]
 

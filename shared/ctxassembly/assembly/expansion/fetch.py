@@ -24,7 +24,7 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.requests import FetchChunks
 from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import describe_error, safe_repr
-from ctxassembly.tracing.recorder import TraceRecorder
+from ctxassembly.tracing import TraceRecorder
 from ctxassembly.wording.unicode import is_storable
 
 

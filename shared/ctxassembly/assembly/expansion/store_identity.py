@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 
-from ctxassembly.assembly.adjacency.positions import chunk_section, is_facts
+from ctxassembly.assembly.adjacency.positions import chunk_section
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.text.words import is_same_text
 
@@ -20,7 +20,7 @@ class StoredHits:
     """The hits of one assembly: those that the store holds, and those that it doesn't."""
 
     def __init__(self, hits: Iterable[Chunk]) -> None:
-        self._hits = [hit for hit in hits if not is_facts(hit)]
+        self._hits = [*hits]
         self._by_document: dict[str, dict[object, list[Chunk]]] = defaultdict(lambda: defaultdict(list))
         """By the id by which the store finds the document, and by the hit's id and its index or offset."""
         self._by_text: dict[tuple[str, str], list[Chunk]] = defaultdict(list)

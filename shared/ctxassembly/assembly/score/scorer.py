@@ -18,7 +18,7 @@ from ctxassembly.assembly.units import Units, best_first
 from ctxassembly.data.requests import Request, ScoreTexts, TextScores
 from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import describe_error, pluralize
-from ctxassembly.tracing.recorder import TraceRecorder
+from ctxassembly.tracing import TraceRecorder
 
 MAX_SENTENCES = 200
 """The most sentences that are scored."""

@@ -75,20 +75,14 @@ class Server(NamedTuple):
 
     url: str
     ef_search: int
-    pickles_password: bool = False
-    """Whether a pickle may have the password of the URL."""
 
     def __repr__(self) -> str:
         return f"Server({make_url(self.url)!r}, {self.ef_search})"  # without the password
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if not self.pickles_password and make_url(self.url).password is not None:
-            raise ConfigError(
-                "url",
-                "without a password where the index is pickled, since a pickle shows it: use "
-                "PGPASSWORD, a password file or ?service= on each machine, or give pickle_password=True",
-                "one with a password",
-            )
+        if make_url(self.url).password is not None:
+            allowed = "without a password in an index that is pickled: use PGPASSWORD, a password file or ?service="
+            raise ConfigError("url", allowed, "one with a password")
         return Server, tuple(self)
 
     def __copy__(self) -> Server:
@@ -193,11 +187,8 @@ SQL_SETTINGS = "set_config('standard_conforming_strings', 'on', true), set_confi
 
 def settings_statement(server: Server) -> tuple[str, tuple[str]]:
     """Return the statement that sets what a search needs until its transaction ends, and its values for psycopg."""
-    # A pgvector without iterative scans refuses the setting once its library is loaded.
     return (
-        "SELECT CASE WHEN current_setting('hnsw.ef_search', true) IS NULL"
-        " OR current_setting('hnsw.iterative_scan', true) IS NOT NULL"
-        " THEN set_config('hnsw.iterative_scan', 'relaxed_order', true) END,"
+        "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),"
         " set_config('hnsw.ef_search', %s, true), set_config('jit', 'off', true),"
         f" set_config('row_security', 'on', true), set_config('gin_fuzzy_search_limit', '0', true), {SQL_SETTINGS},"
         f" set_config('pg_trgm.similarity_threshold', '{MIN_SIMILARITY}', true)"
@@ -233,11 +224,6 @@ def query_rows(server: Server, statement: BoundStatement, timeout_seconds: float
             if not error.connection_invalidated:
                 raise
         return watched_rows(engine, statement, timeout_seconds)
-
-
-async def aquery_rows(server: Server, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:
-    """Async version of `query_rows`, in a thread."""
-    return await asyncio.to_thread(query_rows, server, statement, timeout_seconds)
 
 
 def watched_rows(engine: Engine, statement: BoundStatement, timeout_seconds: float) -> list[Row[Any]]:

@@ -7,7 +7,7 @@ made. A row whose text others have changed keeps its notes until the next run, w
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,12 +18,12 @@ from ctxassembly.cached_property import cached_property
 from ctxassembly.data import enrichment
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
+from ctxassembly.stores.filtered import shared_values
 from ctxassembly.stores.postgres import schema
 from ctxassembly.stores.postgres.connection import Server, query_rows
 from ctxassembly.stores.postgres.ingest import insert_words
 from ctxassembly.stores.postgres.lookup import chunk_from_row, columns_for
 from ctxassembly.stores.postgres.maintenance import open_maintenance
-from ctxassembly.stores.postgres.migrate import complete_changes, refresh
 from ctxassembly.stores.postgres.search import check_vector, format_vector
 from ctxassembly.stores.postgres.table import (
     CONTEXT,
@@ -32,14 +32,11 @@ from ctxassembly.stores.postgres.table import (
     NOTES_MARK,
     QUESTIONS,
     SUMMARY,
-    TSV,
     IndexedTable,
-    TableInfo,
     VectorType,
     any_key,
     text_array,
 )
-from ctxassembly.stores.shared_values import shared_values
 
 BATCH_ROWS = 1_000
 """Rows that are read at a time."""
@@ -58,27 +55,11 @@ def add_note_columns(server: Server, table: IndexedTable, fields: schema.WordFie
             if not info.is_owned:
                 allowed = "one whose table this user owns; its owner calls with_enrichment() once"
                 raise ConfigError("index", allowed, table.full_name)
-            steps = tuple(missing_steps(whole, info, fields))
+            columns = (f"ADD COLUMN IF NOT EXISTS {name} text" for name in NOTES)
+            words = schema.words_column_step(whole, fields, *columns)
+            steps = (words, schema.words_index_step(whole), schema.analyze_step(whole))
             work.hold_turn(table.full_name, partial(work.execute, table.full_name, steps))
     return whole
-
-
-def missing_steps(table: IndexedTable, info: TableInfo, fields: schema.WordFields) -> Iterator[schema.Step]:
-    """Yield the steps that add the columns for notes and rebuild the column of words to include them."""
-    table_name = table.full_name
-    columns = ", ".join(f"ADD COLUMN IF NOT EXISTS {name} text" for name in NOTES)
-    yield schema.Step(f"ALTER TABLE {table_name} {columns}")
-    if info.server_version >= 170_000:
-        note = "rewrites the table; nobody reads or writes it meanwhile"
-        expression = schema.words_expression(table, fields)
-        yield schema.Step(f"ALTER TABLE {table_name} ALTER COLUMN {TSV} SET EXPRESSION AS ({expression})", note)
-        yield schema.comment_step(table, fields)
-    else:
-        note = "until the next step nobody searches by words"
-        yield schema.Step(f"ALTER TABLE {table_name} DROP COLUMN IF EXISTS {TSV}", note)
-        yield from schema.words_column_steps(table, fields, info.server_version)
-        yield from schema.words_index_steps(table, info.leaves)
-    yield schema.analyze_step(table)
 
 
 @dataclass(frozen=True)
@@ -186,9 +167,9 @@ class PostgresNotes:
             return
         with open_maintenance(self.server, self.timeout_seconds) as work:
             if self.table.is_own:
-                complete_changes(work, self.table, chunks)
+                schema.complete_changes(work, self.table, chunks)
             else:
-                refresh(work, self.table)
+                schema.refresh(work, self.table)
 
 
 def _close_cursor(error_context: Any) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
-from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 from sqlalchemy import Row
 
 from ctxassembly.cached_property import cached_property
-from ctxassembly.concurrency import to_async
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
@@ -22,18 +21,21 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.stores.ingest import IngestReport, documents_of, pair_vectors
 from ctxassembly.stores.postgres import enrichment as notes
-from ctxassembly.stores.postgres import ingest, maintenance, migrate, search
-from ctxassembly.stores.postgres.connection import (
-    BoundStatement,
-    Server,
-    aquery_rows,
-    query_rows,
-    settings_statement,
-)
+from ctxassembly.stores.postgres import ingest, maintenance, search
+from ctxassembly.stores.postgres.connection import BoundStatement, Server, query_rows, server_url, settings_statement
 from ctxassembly.stores.postgres.filters import build_condition
-from ctxassembly.stores.postgres.lookup import ChunkTable, chunk_from_row, keep_storable, neighbor_table
+from ctxassembly.stores.postgres.lookup import ChunkTable, chunk_from_row, keep_requested, keep_storable, neighbor_table
 from ctxassembly.stores.postgres.maintenance import Health, open_maintenance
-from ctxassembly.stores.postgres.schema import Plan, WordFields, check_fields
+from ctxassembly.stores.postgres.schema import (
+    Plan,
+    WordFields,
+    attach_table,
+    check_fields,
+    complete_changes,
+    create_table,
+    locate_table,
+    refresh,
+)
 from ctxassembly.stores.postgres.table import IndexedTable
 from ctxassembly.stores.simple_words import QUESTION_KEYS
 
@@ -66,8 +68,6 @@ class PostgresIndex:
     """The conditions on neighbors, and on hits in addition to the filter of their request. None: the caller's filter is
     unknown. See `with_filter`."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
-    read_server: Server | None = field(default=None, repr=False)
-    """The server that finds words, chunks and neighbors; None if it is the one that is written to."""
 
     def __post_init__(self) -> None:
         check_positive("timeout_seconds", self.timeout_seconds)
@@ -93,8 +93,6 @@ class PostgresIndex:
         ef_search: int = 200,
         keys: MetadataKeys | None = None,
         timeout_seconds: float = 10.0,
-        pickle_password: bool = False,
-        read_url: str | None = None,
     ) -> PostgresIndex:
         """Return an index over a table of its own, which is created if it doesn't exist.
 
@@ -115,11 +113,6 @@ class PostgresIndex:
             keys: the metadata keys of titles by which others mention a document, and by which `enrich` names it to its
                 model. `add` stores the titles under them: an assembly with other keys may find none.
             timeout_seconds: the deadline of each statement.
-            pickle_password: let a pickle of the index have the password of the URL. Otherwise pickling such an index
-                raises a ConfigError; a URL without a password works in each process that has it from elsewhere, such
-                as PGPASSWORD.
-            read_url: of a standby that answers queries; everything else goes to `url`. A query finds what the standby
-                has replayed. None sends queries to `url`.
 
         Raises:
             ConfigError: a value out of range; a table of that name that was made otherwise; no pgvector, and no right
@@ -128,20 +121,14 @@ class PostgresIndex:
         keys = MetadataKeys() if keys is None else keys
         fields = check_fields(WordFields(language, title, questions))
         check_positive("timeout_seconds", timeout_seconds)
-        make_server = partial(migrate.make_server, ef_search=ef_search, pickles_password=pickle_password)
-        server, read_server = make_server(url), None if read_url is None else make_server(read_url)
+        server = _make_server(url, ef_search)
         check_int("dimensions", dimensions, 1, 16_000)
         if partitions is not None:
             check_int("partitions", partitions, 2, 1_000)
         with open_maintenance(server, timeout_seconds) as work:
-            indexed_table = migrate.create_table(work, table, schema, fields, dimensions, partitions)
+            indexed_table = create_table(work, table, schema, fields, dimensions, partitions)
         indexed_table = replace(indexed_table, wants_hnsw=hnsw)
-        return cls(server, indexed_table, fields, keys=keys, timeout_seconds=timeout_seconds, read_server=read_server)
-
-    @classmethod
-    async def acreate(cls, url: str, table: str = "chunks", **settings: Any) -> PostgresIndex:
-        """Async version of `create`."""
-        return await to_async(partial(cls.create, table=table, **settings))(url)
+        return cls(server, indexed_table, fields, keys=keys, timeout_seconds=timeout_seconds)
 
     @overload
     @classmethod
@@ -163,8 +150,6 @@ class PostgresIndex:
         hnsw: bool = True,
         ef_search: int = 200,
         keys: MetadataKeys | None = None,
-        pickle_password: bool = False,
-        read_url: str | None = None,
         **settings: Any,
     ) -> PostgresIndex | Plan:
         """Return an index over the table of a LangChain or LlamaIndex PGVectorStore, adding what it lacks.
@@ -190,8 +175,6 @@ class PostgresIndex:
                 vectors are compared, exactly.
             ef_search: how many chunks an HNSW search looks at, at least.
             keys: under which the metadata have document id, index and offset.
-            pickle_password: as with `create`.
-            read_url: as with `create`.
             settings: `timeout_seconds`.
 
         Raises:
@@ -202,23 +185,13 @@ class PostgresIndex:
         seconds = settings.get("timeout_seconds", cls.timeout_seconds)
         check_positive("timeout_seconds", seconds)
         fields = check_fields(WordFields(language, title, questions))
-        url, table = migrate.locate_table(vectorstore)
-        make_server = partial(migrate.make_server, ef_search=ef_search, pickles_password=pickle_password)
-        server, read_server = make_server(url), None if read_url is None else make_server(read_url)
+        url, table = locate_table(vectorstore)
+        server = _make_server(url, ef_search)
         with open_maintenance(server, seconds) as work:
-            table, plan = migrate.attach_table(work, table, fields, keys, hnsw=hnsw, dry_run=dry_run)
+            table, plan = attach_table(work, table, fields, keys, hnsw=hnsw, dry_run=dry_run)
         if dry_run:
             return plan
-        return cls(server, table, fields, keys=keys, read_server=read_server, **settings)
-
-    @classmethod
-    async def aattach(cls, vectorstore: Any, **settings: Any) -> PostgresIndex:
-        """Async version of `attach`."""
-
-        def attach(store: Any) -> PostgresIndex:
-            return cls.attach(store, dry_run=False, **settings)
-
-        return await to_async(attach)(vectorstore)
+        return cls(server, table, fields, keys=keys, **settings)
 
     def add(
         self,
@@ -266,14 +239,9 @@ class PostgresIndex:
                 if isinstance(chunks, Sequence) and not replace:
                     ingest.check_whole(work, self.table, documents_of(chunks))
                 pairs = pair_vectors(chunks, vectors)
-                written = ingest.write_chunks(work, self.table, pairs, self.keys, embed, on_batch)
-                report = ingest.complete_documents(work, self.table, written, replace=replace)
-            migrate.complete_changes(work, self.table, report.added + report.deleted)
+                report = ingest.write_chunks(work, self.table, pairs, self.keys, embed, on_batch, replace=replace)
+            complete_changes(work, self.table, report.added + report.deleted)
         return report
-
-    async def aadd(self, chunks: Iterable[Chunk], **options: Any) -> IngestReport:
-        """Async version of `add`; `options` are its other arguments."""
-        return await to_async(partial(self.add, **options))(chunks)
 
     def check(self, *, sample: int = 50, limit: int = 20) -> Health:
         """Measure the index on its own table: recall of HNSW, chunks without words, statistics, indexes.
@@ -301,7 +269,7 @@ class PostgresIndex:
         A table that `create` made gets the HNSW index that it lacks, too.
         """
         with open_maintenance(self.server, self.timeout_seconds) as work:
-            migrate.refresh(work, self.table)
+            refresh(work, self.table)
 
     def with_filter(self, filter: Any) -> PostgresIndex:
         """Return the same index whose hits and neighbors also have to pass `filter`. None: there is no filter.
@@ -348,16 +316,13 @@ class PostgresIndex:
             ConfigError: the filter can't be read.
             TimeoutError: the database didn't answer in time.
         """
-        return search.read_vocabulary(self._query(self._terms_statement(request)))
+        condition = build_condition(self.table, *(self.filters or ()), request.filter)
+        statement = search.terms_statement(self.table, request, self.fields.language, condition)
+        return search.read_vocabulary(self._query((statement, {})))
 
     async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
         """Async version of `find_terms`."""
-        return search.read_vocabulary(await self._aquery(self._terms_statement(request)))
-
-    def _terms_statement(self, request: FindTerms) -> BoundStatement:
-        """Return the statement for the words of a query."""
-        condition = build_condition(self.table, *(self.filters or ()), request.filter)
-        return search.terms_statement(self.table, request, self.fields.language, condition), {}
+        return await asyncio.to_thread(self.find_terms, request)
 
     def search(self, request: SearchChunks) -> list[ScoredChunk]:
         """Return the best chunks of each channel, each with its scores in all channels searched. One round trip.
@@ -366,11 +331,20 @@ class PostgresIndex:
             ConfigError: the filter can't be read, or the vector has another length than the embeddings.
             TimeoutError: the database didn't answer in time.
         """
-        return self._read_scored(self._query(self._search_statement(request)))
+        return [
+            # The cosine of a vector of length 0 is undefined.
+            ScoredChunk(
+                chunk=chunk_from_row(row, self.table, self.keys),
+                similarity=0.0 if similarity is not None and math.isnan(similarity) else similarity,
+                keyword_score=keyword_score,
+                terms=tuple(matched or ()),
+            )
+            for *row, similarity, keyword_score, matched in self._query(self._search_statement(request))
+        ]
 
     async def asearch(self, request: SearchChunks) -> list[ScoredChunk]:
         """Async version of `search`."""
-        return self._read_scored(await self._aquery(self._search_statement(request)))
+        return await asyncio.to_thread(self.search, request)
 
     def _search_statement(self, request: SearchChunks) -> BoundStatement | None:
         """Return the statement for a search; None if there is nothing to search by."""
@@ -383,32 +357,12 @@ class PostgresIndex:
         statement = build(self.table, shape, condition)
         return None if statement is None else (statement, bound)
 
-    def _read_scored(self, rows: Iterable[Row[Any]]) -> list[ScoredChunk]:
-        return [
-            # The cosine of a vector of length 0 is undefined.
-            ScoredChunk(
-                chunk=chunk_from_row(row, self.table, self.keys),
-                similarity=0.0 if similarity is not None and math.isnan(similarity) else similarity,
-                keyword_score=keyword_score,
-                terms=tuple(matched or ()),
-            )
-            for *row, similarity, keyword_score, matched in rows
-        ]
-
     def _query(self, statement: BoundStatement | None) -> list[Row[Any]]:
-        return query_rows(self.read_server or self.server, statement, self.timeout_seconds) if statement else []
-
-    async def _aquery(self, statement: BoundStatement | None) -> list[Row[Any]]:
-        if statement is None:
-            return []
-        return await aquery_rows(self.read_server or self.server, statement, self.timeout_seconds)
+        return query_rows(self.server, statement, self.timeout_seconds) if statement else []
 
     # Neighbors
 
-    @property
-    def finds_titles(self) -> bool:
-        """True if documents are found by their titles, once these are stored."""
-        return self.table.has_titles
+    finds_titles: ClassVar[bool] = True
 
     @property
     def holds_filter(self) -> bool | None:
@@ -433,11 +387,12 @@ class PostgresIndex:
         Raises:
             TimeoutError: the database didn't answer in time.
         """
-        return self._read_chunks(self._query(self._chunks_statement(refs)))
+        rows = self._query(self._chunks_statement(refs))
+        return keep_requested([chunk_from_row(row, self.table, self.keys) for row in rows], refs)
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`."""
-        return self._read_chunks(await self._aquery(self._chunks_statement(refs)))
+        return await asyncio.to_thread(self.fetch, refs)
 
     @cached_property
     def _neighbor_table(self) -> ChunkTable:
@@ -448,5 +403,8 @@ class PostgresIndex:
         refs = keep_storable(refs)
         return self._neighbor_table.statement_for(refs) if refs else None
 
-    def _read_chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:
-        return [chunk_from_row(row, self.table, self.keys) for row in rows]
+
+def _make_server(url: Any, ef_search: int) -> Server:
+    """Return the server of a URL for any driver."""
+    check_int("ef_search", ef_search, 1, 1000)
+    return Server(server_url(url), ef_search)

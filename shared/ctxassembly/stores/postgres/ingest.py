@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
@@ -58,28 +58,12 @@ from ctxassembly.stores.postgres.table import (
 BATCH_SIZE = 512
 """Chunks a transaction; embeddings are asked for as many texts at once."""
 _COLUMNS = (
-    *("id", "document_id", "chunk_index", "start_index", "prev_id", "next_id"),
-    *("content", "metadata", EXTRAS, "content_hash", "embedding"),
+    f"id, document_id, chunk_index, start_index, prev_id, next_id, content, metadata, {EXTRAS}, content_hash, embedding"
 )
 
 
-class First(NamedTuple):
-    """The first chunk of a document: its place and id, and the title to store with it."""
-
-    place: int
-    id: str
-    title: str | None
-
-
-class Written(NamedTuple):
-    """The chunks that a run has written, or found unchanged."""
-
-    added: int
-    unchanged: int
-    documents: Mapping[str, str]
-    """By the ids of their chunks."""
-    firsts: Mapping[str, First]
-    """By the ids of documents."""
+Firsts = dict[str, tuple[int, str, str | None]]
+"""By the ids of documents, the place, id and title of their first chunk."""
 
 
 def write_chunks(
@@ -89,73 +73,55 @@ def write_chunks(
     keys: MetadataKeys,
     embed: Any,
     on_batch: Callable[[int], object],
-) -> Written:
+    *,
+    replace: bool,
+) -> IngestReport:
     """Write chunks with vectors, and titles under `keys`; `on_batch` gets the number of chunks done after each batch.
 
     Raises:
-        InputError: `embed` is no function, or something in a chunk can't be stored.
+        InputError: `embed` is no function, something in a chunk can't be stored, or other chunks of the documents are
+            stored, and `replace` is False.
         ConfigError: an id is given twice, or is stored for another document; a vector that the table can't take.
+        StoreError: another run has deleted some of the chunks, as it had other chunks of a document.
     """
     function, model = get_embed_function(embed), get_model_name(embed)
     added = unchanged = 0
     documents: dict[str, str] = {}
-    firsts: dict[str, First] = {}
+    firsts: Firsts = {}
     for batch in batches(pairs, BATCH_SIZE):
         rows = mark_rows(batch, model, partial(check_vector, table=table))
         add_documents(documents, rows)
         for chunk, *_ in rows:
             place = chunk.index or 0
-            if chunk.document_id not in firsts or place < firsts[chunk.document_id].place:
-                firsts[chunk.document_id] = First(place, chunk.id, stored_title(chunk, keys))
+            if chunk.document_id not in firsts or place < firsts[chunk.document_id][0]:
+                firsts[chunk.document_id] = place, chunk.id, stored_title(chunk, keys)
         find_missing = partial(_rows_to_write, work, table, rows, can_embed=function is not None)
         missing = work.retry_on_lock(table.full_name, find_missing)
         if missing:
-            titles = {first.id: first.title for chunk, *_ in missing for first in [firsts[chunk.document_id]]}
-            _write_rows(work, table, embed_missing(missing, function, partial(check_vector, table=table)), titles)
+            _write_rows(work, table, embed_missing(missing, function, partial(check_vector, table=table)))
         added += len(missing)
         unchanged += len(rows) - len(missing)
         on_batch(len(rows))
-    return Written(added, unchanged, documents, firsts)
-
-
-def complete_documents(
-    work: MaintenanceConnection, table: IndexedTable, written: Written, *, replace: bool
-) -> IngestReport:
-    """Delete what else is stored of the documents, and correct their titles.
-
-    Raises:
-        InputError: something else is stored, and `replace` is False.
-        StoreError: another run has deleted some of the chunks, as it had other chunks of a document.
-    """
     if not replace:
-        check_whole(work, table, written.documents)
-    deleted = _delete_others(work, table, written.documents, replace=replace)
-    if table.has_titles:
-        _correct_titles(work, table, written.firsts)
-    return IngestReport(written.added, written.unchanged, deleted)
+        check_whole(work, table, documents)
+    deleted = _delete_others(work, table, documents, replace=replace)
+    _write_titles(work, table, firsts)
+    return IngestReport(added, unchanged, deleted)
 
 
 def _rows_to_write(work: MaintenanceConnection, table: IndexedTable, rows: list[Row], *, can_embed: bool) -> list[Row]:
-    """Return the `rows` that aren't stored unchanged.
-
-    A row stored without a vector counts as changed if there is one now, and so does a row whose vector came from
-    another vector or model, if the present one is known.
-    """
+    """Return the `rows` that aren't stored unchanged."""
     name = _escaped_table(table)
     statement = f"SELECT id, document_id, content_hash, embedding IS NULL FROM {name} WHERE id = ANY(%s)"
     ids = [chunk.id for chunk, *_ in rows]
     found = work.connection.execute(statement.encode(), (ids,)).fetchall()
     check_documents(((id_, document) for id_, document, *_ in found), rows)
     stored = {id_: (was, bare) for id_, _, was, bare in found}
-
     return [row for row in rows if not is_stored(row, *stored.get(row[0].id, ("", False)), can_embed=can_embed)]
 
 
-def _write_rows(
-    work: MaintenanceConnection, table: IndexedTable, rows: list[Row], titles: Mapping[str, str | None]
-) -> None:
-    """Replace `rows`, with `titles` by the ids of chunks, in one transaction, while others may write other rows."""
-    columns = ", ".join(map(quoted_name, (*_COLUMNS, *([TITLE] if table.has_titles else []))))
+def _write_rows(work: MaintenanceConnection, table: IndexedTable, rows: list[Row]) -> None:
+    """Replace `rows` in one transaction, while others may write other rows."""
     ids = [chunk.id for chunk, *_ in rows]
     delete_statement = f"DELETE FROM {_escaped_table(table)} WHERE id = ANY(%s) RETURNING id, document_id"
 
@@ -164,19 +130,18 @@ def _write_rows(
             cursor.execute(delete_statement.encode(), (ids,))
             # Another run may have taken an id meanwhile. The error rolls the deletion back.
             check_documents(cursor.fetchall(), rows)
-            with cursor.copy(f"COPY {table.full_name} ({columns}) FROM STDIN".encode()) as copy:
+            with cursor.copy(f"COPY {table.full_name} ({_COLUMNS}) FROM STDIN".encode()) as copy:
                 for chunk, vector, mark in rows:
                     written_vector = None if vector is None else format_vector(vector)
-                    title = [titles.get(chunk.id)] if table.has_titles else []
                     values = (*plain_values(chunk), metadata_json(chunk), extras_json(chunk))
-                    copy.write_row((*values, mark, written_vector, *title))
+                    copy.write_row((*values, mark, written_vector))
             insert_words(cursor, table, ids)
 
     work.retry_on_lock(table.full_name, replace_rows, turn="shared")
 
 
-def _correct_titles(work: MaintenanceConnection, table: IndexedTable, firsts: Mapping[str, First]) -> None:
-    """Store each title with the first chunk of its document alone: of one written before, or last chunk first."""
+def _write_titles(work: MaintenanceConnection, table: IndexedTable, firsts: Firsts) -> None:
+    """Store each title with the first chunk of its document alone."""
     title = "CASE stored.id WHEN given.id THEN given.title END"
     statement = (
         f"UPDATE {_escaped_table(table)} AS stored SET {TITLE} = {title} "
@@ -184,7 +149,7 @@ def _correct_titles(work: MaintenanceConnection, table: IndexedTable, firsts: Ma
         f"WHERE stored.document_id = given.document_id AND stored.{TITLE} IS DISTINCT FROM {title}"
     )
     for batch in batches(firsts.items(), BATCH_SIZE):
-        given = ([document for document, _ in batch], [one.id for _, one in batch], [one.title for _, one in batch])
+        given = tuple(map(list, zip(*((document, id_, title) for document, (_, id_, title) in batch), strict=True)))
         update = partial(work.connection.execute, statement.encode(), given)
         work.retry_on_lock(table.full_name, update, turn="alone")
 
@@ -383,8 +348,8 @@ def number_rows(
     if not dry_run:
         place = (document_key or names["document_id"], names["index"])
         _create_index(records, derived_name(records.table.name, "document_place"), map(records.text, place))
-        if records.json_column and records.connection.scalar(sa.text("SHOW server_encoding")) == "UTF8":
-            _write_titles(records, form, written)
+        if records.json_column:
+            _write_record_titles(records, form, written)
             title = title_beginning(json_text(records.table.c[records.json_column], TITLE))
             _create_index(records, title_index_name(records.table.name), [title])
     return report
@@ -395,7 +360,7 @@ def _create_index(records: TableRecords, name: str, columns: Iterable[sa.ColumnE
     records.connection.execute(CreateIndex(index, if_not_exists=True))
 
 
-def _write_titles(records: TableRecords, form: RecordForm, keys: MetadataKeys) -> None:
+def _write_record_titles(records: TableRecords, form: RecordForm, keys: MetadataKeys) -> None:
     """Store the title of each document in the metadata of its first chunk alone."""
     firsts: dict[str, tuple[Any, Any]] = {}
     stored: dict[Any, Any] = {}

@@ -5,8 +5,8 @@ The statement needs an index on document and place to be fast, whether they are 
     CREATE INDEX ON chunks (document_id, chunk_index)
     CREATE INDEX ON chunks ((metadata ->> 'document_id'), (metadata ->> 'chunk_index'))
 
-The database finds neighbors by offset, so that no document is read whole: the statement numbers the rows of the
-requested documents by page and offset, finds the rows at the requested offsets, and returns the ids of adjacent rows.
+Where neighbors are asked for by offset, all chunks of the document are read, and those around it kept: the chunks of
+large documents should be numbered.
 
 Documents are also found by their titles, if a text mentions these. The first chunk of each document is stored with the
 title, as `stored_title` returns it. A search sends how every phrase of the texts begins, finds these in an index, and
@@ -19,11 +19,10 @@ How each kind of table keeps a chunk is at the end.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import JSON, ColumnElement, Table, Text, case, cast, func, literal, null, select
@@ -32,10 +31,11 @@ from sqlalchemy.sql.expression import CompoundSelect
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.enrichment import with_notes
-from ctxassembly.data.metadata_keys import INTEGER_PATTERN, MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import check_positive
 from ctxassembly.stores.framework_rows import langchain_chunk, llamaindex_chunk
 from ctxassembly.stores.ingest import with_extras
+from ctxassembly.stores.memory import MemoryStore
 from ctxassembly.stores.numbering import NO_DOCUMENT
 from ctxassembly.stores.postgres.connection import BoundStatement
 from ctxassembly.stores.postgres.table import (
@@ -54,49 +54,6 @@ from ctxassembly.stores.postgres.table import (
 )
 from ctxassembly.text.titles import comparable, document_title, title_beginnings
 from ctxassembly.wording.unicode import is_storable
-
-
-class OffsetScope(NamedTuple):
-    """The metadata that name the part of a document in which an offset counts."""
-
-    page_key: str | None
-    """The key of the page's number; None if pages don't follow each other."""
-    section_keys: tuple[str, ...]
-    """Without `page_key`, the keys whose values all chunks of the page or section share."""
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of what places a chunk: document, offset, and the page or a value for each key of the section."""
-        parts = ["page"] if self.page_key is not None else [f"part_{at}" for at in range(len(self.section_keys))]
-        return ["document", "start", *parts]
-
-    def parameters(self, at: int) -> list[str]:
-        """Return the names of the parameters for `columns`, arrays of equal length, of the scope at index `at`."""
-        return [f"near_{at}_{name}" for name in self.columns]
-
-
-def bind_offsets(refs: Sequence[ChunkRef]) -> tuple[tuple[OffsetScope, ...], dict[str, Any]]:
-    """Return the scopes in which `refs` ask for neighbors by offset, and the values to bind; both may be empty."""
-    rows: dict[OffsetScope, list[list[Any]]] = defaultdict(list)
-    bound: dict[str, Any] = {}
-    for ref in refs:
-        if ref.around_offset is None:
-            continue
-        start, per_side, section, page_key, _ = ref.around_offset
-        values = dict(section)
-        keys = () if page_key is not None else tuple(values)
-        parts = [str(values[key]) for key in keys] if page_key is None else [int(float(values[page_key]))]
-        rows[OffsetScope(page_key, keys)].append([ref.document_id, start, *parts])
-        bound["per_side"] = max(bound.get("per_side", 0), per_side)
-    for at, (scope, asked) in enumerate(rows.items()):
-        bound |= zip(scope.parameters(at), map(list, zip(*asked, strict=True)), strict=True)
-    return tuple(rows), bound
-
-
-def _integer_expr(text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-    """Return the integer that a text holds, else NULL: a plain cast of other text would fail the statement."""
-    return sa.case((text.regexp_match(INTEGER_PATTERN), sa.cast(sa.cast(text, sa.Numeric), sa.BigInteger)))
-
 
 MAX_CACHED_TABLES = 256
 """Most tables remembered: one for each vector store and shape of filter. For PGVector, for each value of a filter."""
@@ -138,14 +95,10 @@ class ChunkTable:
     title: sa.ColumnElement[Any]
     """The stored title of the document that begins with the chunk."""
     has_integer_index: bool = False
-    """True if indexes are a column of integers: then consecutive ones are asked for as one range."""
+    """True if indexes are a column of integers."""
     fallback_columns: tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]] | None = None
     """Document and index of rows that keep them under other names. No index of the table serves these, so they are read
     only for documents that the first names don't have."""
-    text_of: Callable[[str], sa.ColumnElement[Any]] | None = None
-    """A function from a key of the metadata to its value as text. Needed to ask by offset."""
-    start: sa.ColumnElement[Any] | None = None
-    """The offset as text. Needed to ask by offset, too."""
     needs_documents: bool = False
     """True if rows are only looked for in the documents in the parameter `among`, since no index serves ids."""
     _statements: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -154,41 +107,35 @@ class ChunkTable:
         """Return the statement for `refs` and its bound values. `refs` is not empty and passed `keep_storable`."""
         ids = [ref.chunk_id for ref in refs if ref.chunk_id is not None]
         documents = [
-            ref.document_id
-            for ref in refs
-            if ref.index is None and ref.chunk_id is None and ref.around_offset is None and ref.named_in is None
+            ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None and ref.named_in is None
         ]
-        positions = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
+        positions = dict.fromkeys((ref.document_id, ref.index) for ref in refs if ref.index is not None)
         bound: dict[str, Any] = {
             **({"ids": ids} if ids else {}),
             **({"documents": documents} if documents else {}),
             **({"among": [*{ref.document_id: None for ref in refs}, NO_DOCUMENT]} if self.needs_documents else {}),
         }
         if positions:
-            parameters = _merge_ranges(positions) if self.has_integer_index else _spell_positions(positions)
-            bound |= zip(self._position_parameters, map(list, zip(*parameters, strict=True)), strict=True)
-        scopes, values = bind_offsets(refs)
+            # JSON keeps a number as it was written: 7 or 7.0.
+            spelled = [(name, form) for name, index in positions for form in (f"{index}", f"{index}.0")]
+            places = [*positions] if self.has_integer_index else spelled
+            bound |= zip(POSITION_PARAMETERS, map(list, zip(*places, strict=True)), strict=True)
         naming = bind_titles(refs)
-        bound |= {**values, **naming}
-        kinds = (bool(positions), bool(ids), bool(documents), scopes, bool(naming))
+        bound |= naming
+        kinds = (bool(positions), bool(ids), bool(documents), bool(naming))
         if kinds not in self._statements:
             self._statements[kinds] = self._statement(*kinds)
         return self._statements[kinds], bound
 
     def _statement(
-        self,
-        has_positions: bool,
-        has_ids: bool,
-        has_documents: bool,
-        scopes: tuple[OffsetScope, ...],
-        has_titles: bool,
+        self, has_positions: bool, has_ids: bool, has_documents: bool, has_titles: bool
     ) -> sa.Select[Any] | CompoundSelect[Any]:
         rows = self._rows_among
-        neighbor_ids = (ids for at, scope in enumerate(scopes) for ids in self._neighbor_ids(at, scope))
-        parts = [rows.where(self.id.in_(ids)) for ids in neighbor_ids]
+        parts: list[sa.Select[Any]] = []
         if has_positions:
             kind = sa.BigInteger if self.has_integer_index else sa.Text
-            requested = _unnest_parameters(self._position_parameters, kind)
+            arrays = (text_array(POSITION_PARAMETERS[0]), sa.cast(sa.bindparam(POSITION_PARAMETERS[1]), ARRAY(kind)))
+            requested = sa.func.unnest(*arrays).table_valued(*POSITION_PARAMETERS).render_derived(name="asked")
             parts.append(self._select_positions(requested, self.document_id, self.index))
             if self.fallback_columns:
                 unmatched = self._select_unmatched(requested, self.index).cte("places_left")
@@ -198,7 +145,9 @@ class ChunkTable:
         if has_documents:
             parts.append(rows.where(self.document_id == sa.any_(text_array("documents"))))
             if self.fallback_columns:
-                unmatched = self._unmatched_documents("documents")
+                asked = sa.func.unnest(text_array("documents")).table_valued(POSITION_PARAMETERS[0])
+                of_others = self._select_unmatched(asked.render_derived(name="asked"), self.document_id)
+                unmatched = of_others.cte("documents_left")
                 has_fallback_document = self.fallback_columns[0].in_(sa.select(unmatched.c[POSITION_PARAMETERS[0]]))
                 parts.append(rows.where(has_fallback_document, _has_rows(unmatched)))
         if has_titles:
@@ -212,62 +161,12 @@ class ChunkTable:
         """The rows in which all but titles is looked for."""
         return self.rows.where(self.document_id == sa.any_(text_array("among"))) if self.needs_documents else self.rows
 
-    @property
-    def _position_parameters(self) -> tuple[str, ...]:
-        return RANGE_PARAMETERS if self.has_integer_index else POSITION_PARAMETERS
-
-    def _neighbor_ids(self, at: int, scope: OffsetScope) -> Iterator[sa.Select[Any]]:
-        """Yield statements for the ids of the chunks around the offsets of a scope, those at the offsets included.
-
-        The rows of the requested documents are numbered by page and offset, within each section if there are any.
-        """
-        if self.text_of is None or self.start is None:
-            return
-        parameters, start = scope.parameters(at), _integer_expr(self.start)
-        sources = [("spots", self.document_id, self._rows_among)]
-        if self.fallback_columns:
-            unmatched = self._unmatched_documents(parameters[0])
-            unnamed = self._rows_among.where(self.document_id.is_(None), _has_rows(unmatched))
-            sources.append(("others", self.fallback_columns[0], unnamed))
-        arrays = [
-            sa.cast(sa.bindparam(parameter), ARRAY(sa.BigInteger if column in ("start", "page") else sa.Text))
-            for parameter, column in zip(parameters, scope.columns, strict=True)
-        ]
-        requested = sa.func.unnest(*arrays).table_valued(*scope.columns).render_derived(name=f"asked_{at}")
-        per_side = sa.bindparam("per_side", type_=sa.BigInteger)
-        for name, document_id, rows in sources:
-            partition = {"document": document_id}
-            partition |= {f"part_{part}": self.text_of(key) for part, key in enumerate(scope.section_keys)}
-            order = {"page": _integer_expr(self.text_of(scope.page_key))} if scope.page_key is not None else {}
-            order |= {"start": start}
-            row_number = sa.func.row_number().over(partition_by=[*partition.values()], order_by=[*order.values()])
-            columns = [column.label(label) for label, column in {**partition, **order}.items()]
-            numbered = (
-                rows.with_only_columns(self.id.label("id"), *columns, row_number.label("place"))
-                .where(document_id == sa.any_(text_array(parameters[0])), start.is_not(None))
-                .cte(f"{name}_{at}")
-            )
-            requested_row, near_row = (numbered.alias(f"{name}_{at}_{which}") for which in ("one", "two"))
-            is_requested = sa.and_(*(requested_row.c[label] == requested.c[label] for label in scope.columns))
-            is_near = near_row.c.place.between(requested_row.c.place - per_side, requested_row.c.place + per_side)
-            is_neighbor = sa.and_(*(near_row.c[label] == requested_row.c[label] for label in partition), is_near)
-            joined = requested.join(requested_row, is_requested).join(near_row, is_neighbor)
-            yield sa.select(near_row.c.id).select_from(joined).distinct()
-
-    def _unmatched_documents(self, parameter: str) -> Any:
-        """Return the documents in `parameter` that no row has under the first name."""
-        asked = sa.func.unnest(text_array(parameter)).table_valued(POSITION_PARAMETERS[0]).render_derived(name="asked")
-        return self._select_unmatched(asked, self.document_id).cte(f"{parameter}_left")
-
     def _select_positions(
         self, requested: Any, document_id: sa.ColumnElement[Any], index: sa.ColumnElement[Any]
     ) -> sa.Select[Any]:
         """Return the rows at the places in the table `requested`."""
-        if not self.has_integer_index:
-            wanted = sa.select(*(requested.c[name] for name in POSITION_PARAMETERS))
-            return self._rows_among.where(sa.tuple_(document_id, index).in_(wanted))
-        document, low, high = (requested.c[name] for name in RANGE_PARAMETERS)
-        return self._rows_among.where(document_id == document, index.between(low, high))
+        wanted = sa.select(*(requested.c[name] for name in POSITION_PARAMETERS))
+        return self._rows_among.where(sa.tuple_(document_id, index).in_(wanted))
 
     def _select_unmatched(self, requested: Any, present: sa.ColumnElement[Any]) -> sa.Select[Any]:
         """Return the rows of `requested` whose document is in no row that has a value in `present`."""
@@ -282,30 +181,14 @@ def _has_rows(table: Any) -> sa.ColumnElement[bool]:
 
 
 POSITION_PARAMETERS = ("in_document", "at_index")
-RANGE_PARAMETERS = ("in_document", "from_index", "to_index")
 """Names of the parameters for places, arrays of equal length."""
 
 
-def _unnest_parameters(names: Sequence[str], of: type[sa.Text | sa.BigInteger]) -> Any:
-    """Return the table `requested` with a row for each place; its first column is text."""
-    arrays = [text_array(names[0]), *(sa.cast(sa.bindparam(name), ARRAY(of)) for name in names[1:])]
-    return sa.func.unnest(*arrays).table_valued(*names).render_derived(name="asked")
-
-
-def _spell_positions(positions: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
-    """Return the places in each spelling of the index, since JSON keeps a number as it was written: 7 or 7.0."""
-    return [(document, form) for document, index in dict.fromkeys(positions) for form in (f"{index}", f"{index}.0")]
-
-
-def _merge_ranges(positions: Sequence[tuple[str, int]]) -> list[tuple[str, int, int]]:
-    """Return the places as ranges (document, first index, last index), merged where they touch."""
-    found: list[tuple[str, int, int]] = []
-    for document, index in sorted(set(positions)):
-        if found and found[-1][0] == document and found[-1][2] == index - 1:
-            found[-1] = (document, found[-1][1], index)
-        else:
-            found.append((document, index, index))
-    return found
+def keep_requested(chunks: list[Chunk], refs: Sequence[ChunkRef]) -> list[Chunk]:
+    """Return `chunks` without what no reference by offset asks for in a document that was read whole."""
+    whole = {ref.document_id for ref in refs if ref.around_offset}
+    read = [chunk for chunk in chunks if chunk.lookup_id in whole]
+    return [*(chunk for chunk in chunks if chunk.lookup_id not in whole), *MemoryStore(read).fetch(refs)]
 
 
 def keep_storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
@@ -457,10 +340,8 @@ def _own_chunk_table(table: IndexedTable, condition: ColumnElement[bool] | None)
         document_id=c.document_id,
         index=c.chunk_index,
         rows=rows if condition is None else rows.where(condition),
-        title=c[TITLE] if table.has_titles else cast(null(), Text),
+        title=c[TITLE],
         has_integer_index=True,
-        text_of=lambda key: json_text(c.metadata, key),
-        start=cast(c.start_index, Text),
     )
 
 
@@ -512,8 +393,6 @@ def langchain_chunk_table(table: IndexedTable, keys: MetadataKeys, condition: Co
         fallback_columns=None
         if has_both_columns
         else (first(keys.lookup_keys), c[index] if index in names else first(keys.index)),
-        text_of=text_of,
-        start=first(keys.start),
     )
 
 

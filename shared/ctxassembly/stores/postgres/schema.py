@@ -1,4 +1,4 @@
-"""An index's needs in the database, as statements: for a table of its own, and for one that a framework made.
+"""An index's needs in the database: tables of its own are created, and those that a framework made completed.
 
 The words of a chunk are kept in a generated column, so that no writer has to know of it:
 
@@ -9,32 +9,38 @@ The words of a chunk are kept in a generated column, so that no writer has to kn
 - every two adjacent characters as a word in scripts without spaces, unless the language has a parser of its own.
 
 The table of lexemes has every word that a chunk has or had, and the shares of the common ones. All users who may read
-the chunks may read it, since a query looks up its words there. If row-level security separates the rows of tenants,
-only the owner may: the words come from all rows. Then a query counts its words under the policies, and finds no similar
-ones. A policy of the table of lexemes hides its rows as soon as row-level security is switched on, also after it was
-made.
+the chunks may read it, since a query looks up its words there. Its policy hides its rows from those whom row-level
+security keeps from some chunks, also if that was switched on later: the words come from all rows. Then a query counts
+its words under the policies, and finds no similar ones.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from ctxassembly.errors import ConfigError
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.safe_repr import safe_repr
+from ctxassembly.stores.postgres.lookup import CHUNK_COLUMNS, langchain_table
+from ctxassembly.stores.postgres.maintenance import MaintenanceConnection, Step
 from ctxassembly.stores.postgres.table import (
     CONTEXT,
     EXTRAS,
+    MAX_DIMENSIONS,
     NOTES,
+    OWN_COLUMNS,
     QUESTIONS,
+    ROW_ESTIMATE,
     TITLE,
     TSV,
     WITH_NOTES,
     IndexedTable,
-    Leaf,
     TableInfo,
     derived_name,
     members_sql,
@@ -45,28 +51,17 @@ from ctxassembly.stores.postgres.table import (
 from ctxassembly.stores.simple_words import FieldKeys, key_tuple
 from ctxassembly.text.words import UNSPACED, WIDE_LETTERS, WIDE_MARKS
 
-_MIN_MEMORY_MB = 512
-"""MB for building an HNSW index, unless the server gives more: one that doesn't fit takes many times as long."""
+# ruff: noqa: SLF001  what is private here has no public name: the store inside a PGVectorStore, LlamaIndex's table
+
+ANALYZE_DIVISOR = 10
+"""Statistics are updated once a tenth of the rows has changed, as autovacuum does it a minute later."""
 MAX_INDEXED_CHARS = 200_000
 """Maximum of indexed characters of each part: a `tsvector` of more than 1 MB fails, and the row would be lost."""
 _SHORT_LIST = "WITH (gin_pending_list_limit = 256)"
-"""The last writes to a GIN index lie in a list, which every search reads from end to end: 256 kB of it, not 4
-MB. Where we write ourselves the list may be long (a third less time), since we empty it in the end."""
+"""The last writes to a GIN index lie in a list, which every search reads from end to end: 256 kB of it, not 4 MB."""
 _BEGIN, _END = "\uff08", "\uff09"
 """Marks around a run: two of `WIDE_MARKS`, so that the text has none when they are written."""
 _LANGUAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
-
-
-class Step(NamedTuple):
-    """A statement, and its effect on other users of the table."""
-
-    sql: str
-    note: str = ""
-    """Empty if there is no effect."""
-    name: str = ""
-    """The name of the index that it makes, if any."""
-    kind: Literal["transaction", "alone", "session"] = "transaction"
-    """alone: PostgreSQL takes it only outside a transaction. session: a setting for the steps that follow."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +69,9 @@ class Plan:
     """The statements that a table still needs. Printed, it is SQL."""
 
     steps: tuple[Step, ...]
-    notes: tuple[str, ...] = ()
-    """Parts that the index does without."""
 
     def __str__(self) -> str:
-        lines = [f"-- {note}" for note in self.notes]
-        for step in self.steps:
-            lines += [f"-- {step.note}"] if step.note else []
-            lines.append(f"{step.sql};")
+        lines = (f"-- {step.note}\n{step.sql};" if step.note else f"{step.sql};" for step in self.steps)
         return "\n".join(lines) or "-- nothing is missing"
 
 
@@ -207,7 +197,7 @@ def create_table_step(table: IndexedTable, fields: WordFields, partitions: int |
             for at, name in enumerate(names)
         ]
     vector = f"{table.vector_type}({table.dimensions})"
-    texts = "".join(f"  {name} text,\n" for name in (*NOTES, *([TITLE] if table.has_titles else [])))
+    texts = "".join(f"  {name} text,\n" for name in (*NOTES, TITLE))
     create_sql = (
         f"CREATE TABLE IF NOT EXISTS {table.full_name} (\n"
         "  id text NOT NULL,\n  document_id text NOT NULL,\n  chunk_index bigint,\n  start_index bigint,\n"
@@ -218,38 +208,38 @@ def create_table_step(table: IndexedTable, fields: WordFields, partitions: int |
         f"  PRIMARY KEY ({key})\n){partition_sql}"
     )
     titles_on = f"({title_beginning(sa.literal_column(TITLE))})"
-    extra_steps = (
-        comment_step(table, fields),
-        _statistics_step(table),
-        *_index_steps(table, "tsv", f"USING gin ({TSV})", concurrently=False),
-        *_index_steps(table, "place", "(document_id, chunk_index)", concurrently=False),
-        *_index_steps(table, "metadata", "USING gin (metadata jsonb_path_ops)", concurrently=False),
-        *(_index_steps(table, "titles", titles_on, concurrently=False) if table.has_titles else ()),
+    index_steps = (
+        _index_step(table, "tsv", f"USING gin ({TSV}) {_SHORT_LIST}", concurrently=False),
+        _index_step(table, "place", "(document_id, chunk_index)", concurrently=False),
+        _index_step(table, "metadata", f"USING gin (metadata jsonb_path_ops) {_SHORT_LIST}", concurrently=False),
+        _index_step(table, "titles", titles_on, concurrently=False),
     )
     # One statement, so one transaction: nobody ever finds the table without its mark or an index.
-    storage = f"ALTER TABLE {table.full_name} ALTER COLUMN {TSV} SET STORAGE MAIN"
-    return Step(";\n".join((create_sql, *partition_steps, storage, *(step.sql for step in extra_steps))))
+    settings = (f"ALTER TABLE {table.full_name} {', '.join(_column_settings())}", _comment_sql(table, fields))
+    return Step(";\n".join((create_sql, *partition_steps, *settings, *(step.sql for step in index_steps))))
 
 
-def words_column_steps(table: IndexedTable, fields: WordFields, server_version: int) -> Iterator[Step]:
-    """Yield the steps that add the column of words to a table."""
-    column = f"ALTER TABLE {table.full_name} ADD COLUMN {TSV} tsvector"
-    generated = f"GENERATED ALWAYS AS ({words_expression(table, fields)}) STORED"
-    rewrites = "rewrites the table; nobody reads or writes it meanwhile"
-    # One statement, so one transaction: nobody ever finds the column without its mark.
-    comment = comment_step(table, fields).sql
-    if server_version >= 160000:
-        yield Step(f"{column} STORAGE MAIN {generated};\n{comment}", rewrites)
-    else:
-        yield Step(f"{column} {generated};\n{comment}", rewrites)
-        yield Step(f"ALTER TABLE {table.full_name} ALTER COLUMN {TSV} SET STORAGE MAIN")
-        yield Step(f"VACUUM FULL {table.full_name}", rewrites, kind="alone")
-    yield _statistics_step(table)
+def words_column_step(table: IndexedTable, fields: WordFields, *also: str) -> Step:
+    """Return the step that adds the column of words to a table, in the place of an older one, and does what is `also`.
+
+    One statement, so one transaction: nobody ever finds the column without its mark.
+    """
+    actions = (
+        *(*also, f"DROP COLUMN IF EXISTS {TSV}"),
+        f"ADD COLUMN {TSV} tsvector GENERATED ALWAYS AS ({words_expression(table, fields)}) STORED",
+        *_column_settings(),
+    )
+    sql = f"ALTER TABLE {table.full_name} {', '.join(actions)};\n{_comment_sql(table, fields)}"
+    return Step(sql, "rewrites the table; nobody reads or writes it meanwhile")
 
 
-def comment_step(table: IndexedTable, fields: WordFields) -> Step:
-    """Return the step that marks the column of words with its sources."""
-    return Step(f"COMMENT ON COLUMN {table.full_name}.{TSV} IS {text_literal(words_mark(table, fields))}")
+def _column_settings() -> tuple[str, str]:
+    return f"ALTER COLUMN {TSV} SET STORAGE MAIN", f"ALTER COLUMN {TSV} SET STATISTICS 1000"
+
+
+def _comment_sql(table: IndexedTable, fields: WordFields) -> str:
+    """Return the statement that marks the column of words with its sources."""
+    return f"COMMENT ON COLUMN {table.full_name}.{TSV} IS {text_literal(words_mark(table, fields))}"
 
 
 def analyze_step(table: IndexedTable) -> Step:
@@ -257,75 +247,37 @@ def analyze_step(table: IndexedTable) -> Step:
     return Step(f"ANALYZE {table.full_name}")
 
 
-def _statistics_step(table: IndexedTable) -> Step:
-    return Step(f"ALTER TABLE {table.full_name} ALTER COLUMN {TSV} SET STATISTICS 1000")
+def words_index_step(table: IndexedTable) -> Step:
+    """Return the step that indexes the words of a table in use."""
+    return _index_step(table, "tsv", f"USING gin ({TSV}) {_SHORT_LIST}", concurrently=True)
 
 
-def words_index_steps(table: IndexedTable, leaves: Sequence[Leaf] = ()) -> Iterator[Step]:
-    """Yield the steps that index the words of a table in use."""
-    yield from _index_steps(table, "tsv", f"USING gin ({TSV}) {_SHORT_LIST}", concurrently=True, leaves=leaves)
-
-
-def position_index_steps(table: IndexedTable, document_id: str, index: str, leaves: Sequence[Leaf]) -> Iterator[Step]:
-    """Yield the steps that index document and chunk index of a table in use."""
-    columns = f"({quoted_name(document_id)}, {quoted_name(index)})"
-    yield from _index_steps(table, "place", columns, concurrently=True, leaves=leaves)
-
-
-def vector_index_steps(table: IndexedTable, *, concurrently: bool, leaves: Sequence[Leaf] = ()) -> Iterator[Step]:
-    """Yield the steps for the HNSW index. Above 2,000 dimensions it uses half precision, which costs no recall."""
+def vector_index_steps(table: IndexedTable, *, concurrently: bool) -> list[Step]:
+    """Return the step for the HNSW index. Above 2,000 dimensions it uses half precision, which costs no recall."""
     if not table.can_have_hnsw:
-        return
+        return []
     column, operators = quoted_name(table.embedding), f"{table.vector_type}_cosine_ops"
     if table.is_half_precision:
         column, operators = f"({column}::halfvec({table.dimensions}))", "halfvec_cosine_ops"
-    given = "pg_size_bytes(current_setting('maintenance_work_mem')) / 1024"
-    memory = f"greatest({given}, {_MIN_MEMORY_MB * 1024}) || 'kB'"
-    index = _index_steps(table, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently, leaves=leaves)
-    if concurrently:
-        yield Step(f"SELECT set_config('maintenance_work_mem', {memory}, false)", kind="session")
-        yield from index
-        yield Step("RESET maintenance_work_mem", kind="session")
-        return
-    for step in index:
-        yield step._replace(sql=f"SELECT set_config('maintenance_work_mem', {memory}, true);\n{step.sql}")
+    return [_index_step(table, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)]
 
 
-def flush_pending_steps(table: IndexedTable) -> Iterator[Step]:
-    """Move the last writes from the lists of the indexes to their place."""
-    names = [derived_name(table.name, "ctxassembly_tsv"), derived_name(table.name, "ctxassembly_metadata")]
-    for name in [*names, *([derived_name(table.name, "lexemes_trgm")] if table.has_trigrams else [])]:
-        members = members_sql(f"{quoted_name(table.schema)}.{quoted_name(name)}")
-        indexes = f"pg_catalog.pg_class WHERE oid = ANY ({members}) AND relkind = 'i'"
-        yield Step(f"SELECT gin_clean_pending_list(oid) FROM {indexes}")
-
-
-def _index_steps(
-    table: IndexedTable, ending: str, on: str, *, concurrently: bool, leaves: Sequence[Leaf] = ()
-) -> Iterator[Step]:
+def _index_step(table: IndexedTable, ending: str, on: str, *, concurrently: bool) -> Step:
     name = derived_name(table.name, f"ctxassembly_{ending}")
-    if concurrently and leaves:
-        # PostgreSQL indexes no partitioned table concurrently. It takes over the indexes that its partitions have.
-        for leaf in leaves:
-            leaf_index = quoted_name(derived_name(leaf.name, f"ctxassembly_{ending}"))
-            sql = f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {leaf_index} ON {leaf.full_name} {on}"
-            yield Step(sql, name=name, kind="alone")
-        concurrently = False
-    concurrently_sql = "CONCURRENTLY " if concurrently else ""
-    sql = f"CREATE INDEX {concurrently_sql}IF NOT EXISTS {quoted_name(name)} ON {table.full_name} {on}"
-    yield Step(sql, name=name, kind="alone" if concurrently else "transaction")
+    way = "CONCURRENTLY " if concurrently else ""
+    sql = f"CREATE INDEX {way}IF NOT EXISTS {quoted_name(name)} ON {table.full_name} {on}"
+    return Step(sql, name=name, is_alone=concurrently)
 
 
-def drop_index_steps(table: IndexedTable | Leaf, names: Sequence[str]) -> Iterator[Step]:
+def drop_index_steps(table: IndexedTable, names: Sequence[str]) -> Iterator[Step]:
     """Yield the steps that drop those indexes of `names` that are ours, and were left by an interrupted build.
 
     No query uses them, and their names are taken.
     """
     own_names = {derived_name(table.name, f"ctxassembly_{ending}") for ending in ("tsv", "place", "hnsw")}
-    for name in names:
-        if name in own_names:
-            full_name = f"{quoted_name(table.schema)}.{quoted_name(name)}"
-            yield Step(f"DROP INDEX CONCURRENTLY IF EXISTS {full_name}", kind="alone")
+    for name in own_names.intersection(names):
+        full_name = f"{quoted_name(table.schema)}.{quoted_name(name)}"
+        yield Step(f"DROP INDEX CONCURRENTLY IF EXISTS {full_name}", is_alone=True)
 
 
 MAX_LEXEME_CHARS = 100
@@ -335,44 +287,23 @@ MAX_LEXEME_CHARS = 100
 def missing_lexeme_steps(table: IndexedTable, info: TableInfo) -> Iterator[Step]:
     """Yield the steps that the table of lexemes still needs. A table older than the column of words is out of date."""
     if not info.has_lexemes:
-        yield from create_lexemes_steps(table)
-    elif TSV not in info.types:
+        # Its policy names the table: by `regclass` nobody could drop that anymore.
+        active = f"row_security_active({text_literal(table.full_name)})"
+        yield Step(
+            f"CREATE TABLE IF NOT EXISTS {table.lexemes_name} (word text PRIMARY KEY, share real);\n"
+            f"ALTER TABLE {table.lexemes_name} ENABLE ROW LEVEL SECURITY;\n"
+            f"DROP POLICY IF EXISTS ctxassembly_all_rows ON {table.lexemes_name};\n"
+            f"CREATE POLICY ctxassembly_all_rows ON {table.lexemes_name} FOR SELECT USING (NOT {active})"
+        )
+    if not info.has_lexemes or TSV not in info.types:
         yield from refresh_lexemes_steps(table)
-    if table.has_trigrams and not info.has_trigram_index:
-        yield trigram_index_step(table)
-    if not info.is_owned:
-        return
-    if info.has_lexemes and not info.has_lexeme_policy:
-        yield _policy_step(table)
-    word, way, roles = (
-        ("REVOKE", "FROM", info.lexeme_readers) if info.has_policies else ("GRANT", "TO", info.readers_without_lexemes)
-    )
-    for role in roles:
-        yield Step(f"{word} SELECT ON {table.lexemes_name} {way} {role}")
-
-
-def create_lexemes_steps(table: IndexedTable) -> Iterator[Step]:
-    """Yield the steps that create and fill the table of lexemes."""
-    lexemes_table = f"CREATE TABLE IF NOT EXISTS {table.lexemes_name} (word text PRIMARY KEY, share real)"
-    yield Step(f"{lexemes_table};\n{_policy_step(table).sql}")
-    yield from refresh_lexemes_steps(table)
-
-
-def _policy_step(table: IndexedTable) -> Step:
-    """Hide the words from users who don't see all chunks, as soon as a policy hides some."""
-    # The table by its name: as `regclass` nobody could drop it anymore.
-    active = f"row_security_active({text_literal(table.full_name)})"
-    return Step(
-        f"ALTER TABLE {table.lexemes_name} ENABLE ROW LEVEL SECURITY;\n"
-        f"DROP POLICY IF EXISTS ctxassembly_all_rows ON {table.lexemes_name};\n"
-        f"CREATE POLICY ctxassembly_all_rows ON {table.lexemes_name} FOR SELECT USING (NOT {active})"
-    )
-
-
-def trigram_index_step(table: IndexedTable) -> Step:
-    """Return the step for the index that finds lexemes similar to a word."""
-    name = quoted_name(derived_name(table.name, "lexemes_trgm"))
-    return Step(f"CREATE INDEX IF NOT EXISTS {name} ON {table.lexemes_name} USING gin (word gin_trgm_ops)")
+    if not info.has_trigram_index:
+        name = quoted_name(derived_name(table.name, "lexemes_trgm"))
+        yield Step(
+            f"CREATE INDEX IF NOT EXISTS {name} ON {table.lexemes_name} USING gin (word gin_trgm_ops) {_SHORT_LIST}"
+        )
+    if info.is_owned:
+        yield from (Step(f"GRANT SELECT ON {table.lexemes_name} TO {role}") for role in info.readers_without_lexemes)
 
 
 def refresh_lexemes_steps(table: IndexedTable) -> Iterator[Step]:
@@ -405,3 +336,238 @@ def update_shares_step(table: IndexedTable) -> Step:
         f")\nINSERT INTO {lexemes_table} SELECT word, share FROM common\n"
         "ON CONFLICT (word) DO UPDATE SET share = EXCLUDED.share"
     )
+
+
+def create_table(
+    work: MaintenanceConnection,
+    name: str,
+    schema_name: str,
+    fields: WordFields,
+    dimensions: int,
+    partitions: int | None,
+) -> IndexedTable:
+    """Return a table of our own, created if it doesn't exist.
+
+    Raises:
+        ConfigError: it was made otherwise.
+    """
+    table = IndexedTable(
+        name=name,
+        schema=schema_name,
+        key="id",
+        id="id",
+        content="content",
+        embedding="embedding",
+        metadata="metadata",
+        columns=OWN_COLUMNS,
+        vector_type="vector" if dimensions <= MAX_DIMENSIONS["vector"] else "halfvec",
+        dimensions=dimensions,
+        has_notes=True,
+        is_own=True,
+    )
+    info = work.describe_table(table)
+    for missing in {"vector", "pg_trgm"}.difference(info.extensions):
+        make = partial(work.connection.execute, f"CREATE EXTENSION IF NOT EXISTS {missing}".encode())
+        work.retry_on_lock("extensions", make, turn="alone")
+    table = replace(table, has_pairs=_separates_pairs(info, fields))
+
+    def create_missing() -> None:
+        # Another process may have done it while this one waited.
+        for step in _own_missing_steps(work.describe_table(table), table, fields, partitions):
+            work.connection.execute(step.sql.encode())
+
+    if _own_missing_steps(info, table, fields, partitions):
+        work.retry_on_lock(table.full_name, create_missing, turn="alone")
+    _check_lexeme_access(table, work.describe_table(table))
+    return table
+
+
+def _own_missing_steps(info: TableInfo, table: IndexedTable, fields: WordFields, partitions: int | None) -> list[Step]:
+    """Return the steps that a table of our own still needs.
+
+    Raises:
+        ConfigError: it was made otherwise.
+    """
+    if info.kind is None:
+        return [create_table_step(table, fields, partitions), *missing_lexeme_steps(table, info)]
+    if info.types.keys() < {*CHUNK_COLUMNS, table.embedding, "content_hash"}:
+        raise ConfigError("table", "a new one, or one that PostgresIndex.create made", table.name)
+    if partitions not in (None, info.partitions):
+        raise ConfigError("partitions", f"as the existing table has them ({info.partitions or None})", partitions)
+    existing = info.dimensions[table.embedding]
+    if existing != table.dimensions:
+        hint = f": write dimensions={existing}, or give another table="
+        raise ConfigError("dimensions", f"{existing}, as in the existing table {table.name!r}", table.dimensions, hint)
+    if info.words_mark != words_mark(table, fields):
+        allowed = f"as the existing table has them ({info.words_mark})"
+        raise ConfigError("language, title and questions", allowed, str(fields))
+    return [*missing_lexeme_steps(table, info)]
+
+
+def locate_table(vectorstore: Any) -> tuple[Any, IndexedTable]:
+    """Return the URL of a vector store's database, and its table there.
+
+    Raises:
+        InputError: it isn't one that keeps a table in PostgreSQL.
+    """
+    inner = getattr(vectorstore, "_PGVectorStore__vs", vectorstore)
+    if hasattr(inner, "metadata_json_column") and hasattr(inner, "id_column"):
+        return inner.engine.url, langchain_table(inner)
+    if hasattr(inner, "_table_class") and hasattr(inner, "embed_dim"):
+        inner._initialize()  # the table is made on first use
+        orm_table = inner._table_class.__table__
+        return inner._engine.url, IndexedTable(
+            name=orm_table.name,
+            schema=orm_table.schema,
+            key="id",
+            id="node_id",
+            content="text",
+            embedding="embedding",
+            metadata="metadata_",
+            dialect="llamaindex",
+        )
+    raise InputError(
+        "vectorstore must be a PGVectorStore or AsyncPGVectorStore of langchain-postgres, or a PGVectorStore of "
+        f"llama-index-vector-stores-postgres, got {safe_repr(vectorstore)}; PostgresIndex.create() makes a table "
+        "of its own"
+    )
+
+
+def attach_table(
+    work: MaintenanceConnection,
+    table: IndexedTable,
+    fields: WordFields,
+    keys: MetadataKeys,
+    *,
+    hnsw: bool,
+    dry_run: bool,
+) -> tuple[IndexedTable, Plan]:
+    """Return a vector store's table and the steps executed; with `dry_run` the steps that are missing."""
+
+    def make_plan() -> tuple[TableInfo, IndexedTable, Plan]:
+        info = work.describe_table(table)
+        complete = _complete_types(table, info, fields)
+        return info, complete, Plan(tuple(_missing_steps(complete, info, fields, keys, hnsw=hnsw)))
+
+    info, complete, plan = make_plan()
+    if dry_run:
+        return complete, plan
+    if plan.steps:
+        if not info.is_owned:
+            allowed = "one whose table this user owns; attach(..., dry_run=True) prints what its owner has to run"
+            raise ConfigError("vectorstore", allowed, table.full_name)
+        # Another process may have done it while this one waited.
+        work.hold_turn(table.full_name, lambda: work.execute(table.full_name, make_plan()[-1].steps))
+        info, complete, _ = make_plan()
+    _check_lexeme_access(complete, info)
+    return complete, plan
+
+
+def _complete_types(table: IndexedTable, info: TableInfo, fields: WordFields) -> IndexedTable:
+    """Return `table` with the types that the database gives.
+
+    Raises:
+        ConfigError: there is no such table, or its embeddings are of no type of pgvector.
+    """
+    if info.kind != "r":
+        raise ConfigError("vectorstore", "one of an ordinary table: no view, and without partitions", table.full_name)
+    kind = info.types.get(table.embedding)
+    if kind not in ("vector", "halfvec"):
+        raise ConfigError("vectorstore", f"one whose {table.embedding!r} is a vector or halfvec of pgvector", kind)
+    return replace(
+        table,
+        columns={name: info.types[name] for name in table.columns if name in info.types},
+        is_jsonb=table.metadata is None or info.types.get(table.metadata) == "jsonb",
+        vector_type=kind,
+        dimensions=info.dimensions[table.embedding],
+        has_notes=info.has_notes,
+        has_pairs=_separates_pairs(info, fields),
+    )
+
+
+def _missing_steps(
+    table: IndexedTable, info: TableInfo, fields: WordFields, keys: MetadataKeys, *, hnsw: bool
+) -> Iterator[Step]:
+    """Yield the statements that a framework's table still needs.
+
+    Raises:
+        ConfigError: its words were indexed otherwise before.
+    """
+    if "pg_trgm" not in info.extensions:
+        yield Step("CREATE EXTENSION IF NOT EXISTS pg_trgm")
+    steps: list[Step] = []
+    if TSV not in info.types:
+        steps.append(words_column_step(table, fields))
+    elif info.words_mark != words_mark(table, fields):
+        raise ConfigError(
+            "language, title and questions",
+            f"what the table was indexed with ({info.words_mark}); "
+            f"to change that: ALTER TABLE {table.full_name} DROP COLUMN {TSV}",
+            str(fields),
+        )
+    steps += drop_index_steps(table, info.invalid_indexes)
+    indexes = [words_index_step(table)]
+    place = [next((name for name in names if name in table.columns), "") for names in (keys.document_id, keys.index)]
+    if all(place) and not info.has_index_on(*place):
+        on = f"({', '.join(map(quoted_name, place))})"
+        indexes.append(_index_step(table, "place", on, concurrently=True))
+    steps += [step for step in indexes if step.name not in info.indexes]
+    if hnsw and not info.has_vector_index:
+        steps += vector_index_steps(table, concurrently=True)
+    yield from steps
+    if steps:
+        yield analyze_step(table)
+    yield from missing_lexeme_steps(table, info)
+
+
+def _separates_pairs(info: TableInfo, fields: WordFields) -> bool:
+    """Return True if the language separates no scripts without spaces by itself.
+
+    Raises:
+        ConfigError: there is no such language, or the database isn't in UTF-8, where texts can't be normalized.
+    """
+    if info.encoding != "UTF8":
+        raise ConfigError("url", "of a database in UTF-8", info.encoding)
+    if fields.language not in info.languages:
+        known = ", ".join(sorted(name for name in info.languages if not name.startswith("pg_catalog.")))
+        raise ConfigError("language", f"a text search configuration of this database ({known})", fields.language)
+    return info.languages[fields.language]
+
+
+def _check_lexeme_access(table: IndexedTable, info: TableInfo) -> None:
+    if not info.can_read_lexemes:
+        allowed = f"of a user who may read {table.lexemes_name}: its owner grants it by attaching or creating again"
+        raise ConfigError("url", allowed, "another user")
+
+
+def complete_changes(work: MaintenanceConnection, table: IndexedTable, changed_rows: int) -> None:
+    """Do what is due after `changed_rows` rows were written: an index of the vectors, and statistics."""
+    steps = _missing_hnsw_steps(work, table)
+    # Autovacuum analyzes no partitioned table, so what earlier runs added to it counts, too.
+    statement = (
+        f"SELECT reltuples, (SELECT sum({ROW_ESTIMATE}) FROM pg_class"
+        f" WHERE oid = ANY ({members_sql(table.full_name)}) AND relkind = 'r')"
+        f" FROM pg_class WHERE oid = {text_literal(table.full_name)}::regclass"
+    )
+    [(analyzed_rows, rows)] = work.connection.execute(statement.encode()).fetchall()
+    if changed_rows and max(changed_rows, abs(rows - analyzed_rows)) * ANALYZE_DIVISOR >= max(analyzed_rows, 0):
+        steps += [analyze_step(table), update_shares_step(table)]
+    _execute_in_turn(work, table, steps)
+
+
+def refresh(work: MaintenanceConnection, table: IndexedTable) -> None:
+    """Update the statistics and the table of words, and make the missing HNSW index of a table of our own."""
+    steps = _missing_hnsw_steps(work, table) if table.is_own else []
+    _execute_in_turn(work, table, [*steps, analyze_step(table), *refresh_lexemes_steps(table)])
+
+
+def _missing_hnsw_steps(work: MaintenanceConnection, table: IndexedTable) -> list[Step]:
+    if work.describe_table(table).has_vector_index:
+        return []
+    return vector_index_steps(table, concurrently=False)
+
+
+def _execute_in_turn(work: MaintenanceConnection, table: IndexedTable, steps: Sequence[Step]) -> None:
+    """Execute each of `steps` in a transaction of its own: a lock in the way of one costs no work on another."""
+    for step in steps:
+        work.retry_on_lock(table.full_name, partial(work.connection.execute, step.sql.encode()), turn="alone")

@@ -294,8 +294,6 @@ _NEAR = """CASE WHEN df = 0 AND turn <= :most_missing AND char_length(lexeme) >=
   SELECT word FROM {lexemes} WHERE word LIKE {inside} OR word % lexeme
   ORDER BY word LIKE {inside} DESC, similarity(word, lexeme) DESC, word LIMIT :near
 ) END"""
-_NO_LEXEMES = "(SELECT CAST(NULL AS text) AS word, CAST(NULL AS real) AS share)"
-"""In the place of a table that may not be read."""
 _QUOTED = r"""CAST('''' || replace(replace(asked.lexeme, E'\\', E'\\\\'), '''', '''''') || '''' AS tsquery)"""
 """A lexeme as `tsquery` reads it back unchanged, whatever operators and quotes are in it."""
 _INSIDE = r"""'%' || replace(replace(replace(lexeme, E'\\', E'\\\\'), '%', E'\\%'), '_', E'\\_') || '%'"""
@@ -320,7 +318,7 @@ def terms_statement(
         "most_counted": MAX_COUNTED,
         "most": request.max_terms,
     }
-    should_find_near = table.has_trigrams and table.can_read_lexemes and request.max_variants > 0
+    should_find_near = request.max_variants > 0
     if should_find_near:
         near = request.max_variants if condition is None else MAX_CHECKED
         bound |= {"most_missing": MAX_MISSING, "shortest": MIN_CHARS, "near": near}
@@ -354,7 +352,7 @@ def _build_statement(table: IndexedTable, *, should_find_near: bool) -> sa.TextC
         "members": members_sql(table.full_name),
         "words": TSV,
         "quoted": _QUOTED,
-        "lexemes": table.lexemes_name if table.can_read_lexemes else _NO_LEXEMES,
+        "lexemes": table.lexemes_name,
         "inside": _INSIDE,
     }
     # SQLAlchemy takes a colon for the beginning of a parameter.

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
@@ -119,20 +119,14 @@ class IndexedTable:
     vector_type: str = "vector"
     dimensions: int | None = None
     dialect: Dialect = "mapping"
-    has_trigrams: bool = True
-    """False if pg_trgm is missing, so that similar words aren't found."""
     has_notes: bool = False
     """True if it has the columns for notes, and the words of a chunk include the words of its notes."""
     has_pairs: bool = False
     """True if every two adjacent characters of a script without spaces are a word."""
-    can_read_lexemes: bool = True
-    """False if the user may not read the table of lexemes: words are counted one by one, and there are no near ones."""
     is_own: bool = False
     """True if the index made it."""
     wants_hnsw: bool = True
     """False if vectors are compared one by one, exactly."""
-    has_titles: bool = True
-    """False if documents can't be found by their titles: in a database that isn't in UTF-8."""
 
     def __post_init__(self) -> None:
         for name in (self.name, self.schema, self.key, self.id, self.content, self.embedding, *self.columns):
@@ -158,7 +152,7 @@ class IndexedTable:
         if self.is_own:
             kinds |= dict.fromkeys(("id", "document_id", "prev_id", "next_id", "content_hash"), sa.Text)
             kinds |= dict.fromkeys(("chunk_index", "start_index"), sa.BigInteger)
-            kinds |= {EXTRAS: JSONB} | ({TITLE: sa.Text} if self.has_titles else {})
+            kinds |= {EXTRAS: JSONB, TITLE: sa.Text}
         if self.metadata:
             kinds[self.metadata] = JSONB if self.is_jsonb else sa.JSON
         return build_table(self.name, self.schema, kinds)
@@ -236,91 +230,62 @@ def title_part(stored: sa.ColumnElement[Any], number: int) -> sa.ColumnElement[A
     return sa.func.split_part(stored, sa.literal_column("'|'"), sa.literal_column(str(number)))
 
 
-_COLUMNS = """
-SELECT a.attname, format_type(a.atttypid, NULL), format_type(a.atttypid, a.atttypmod), col_description(c.oid, a.attnum)
-FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
-"""
-_INDEXES = """
-SELECT i.relname, m.amname, x.indisvalid, pg_get_indexdef(x.indexrelid)
-FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_am m ON m.oid = i.relam
-JOIN pg_class c ON c.oid = x.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %s AND c.relname = %s ORDER BY i.relname
-"""
-_TABLE = """
-SELECT pg_has_role(c.relowner, 'USAGE'), c.relkind::text, c.relrowsecurity, has_table_privilege(c.oid, 'SELECT')
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s
-"""
-_READERS_WITHOUT_LEXEMES = """
-WITH tables AS (
-  SELECT c.* FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s
-), readers AS (
-  SELECT c.relowner AS role FROM tables c WHERE c.relname = %(table)s
-  UNION SELECT g.grantee FROM tables c, aclexplode(c.relacl) g WHERE c.relname = %(table)s AND privilege_type = 'SELECT'
-), named AS (
-  SELECT role, CASE role WHEN 0 THEN 'public' ELSE pg_get_userbyid(role) END AS name FROM readers
-)
-SELECT CASE role WHEN 0 THEN 'PUBLIC' ELSE quote_ident(name) END FROM named
-WHERE name <> current_user AND NOT EXISTS (
-  SELECT FROM tables c WHERE c.relname = %(lexemes)s AND has_table_privilege(name, c.oid, 'SELECT')
-) ORDER BY 1
-"""
-
-_LEXEME_READERS = """
-SELECT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, aclexplode(c.relacl) g
-WHERE n.nspname = %s AND c.relname = %s AND privilege_type = 'SELECT' AND g.grantee <> c.relowner ORDER BY 1
-"""
-_LANGUAGES = """
-WITH known AS (
-  SELECT c.oid, nspname, cfgname, prsname = 'default' AND getdatabaseencoding() = 'UTF8' AS has_pairs
+_DESCRIPTION = """
+WITH named AS (
+  SELECT c.*, coalesce(c.relacl, acldefault('r', c.relowner)) AS rights
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s
+), chunks AS (SELECT * FROM named WHERE relname = %(table)s),
+lexemes AS (SELECT * FROM named WHERE relname = %(lexemes)s),
+columns AS (
+  SELECT attname, regexp_replace(format_type(atttypid, NULL), '^.*[.]', '') AS kind, atttypmod AS dimensions,
+    col_description(oid, attnum) AS comment
+  FROM chunks JOIN pg_attribute ON attrelid = oid WHERE attnum > 0 AND NOT attisdropped
+), indexes AS (
+  SELECT i.relname::text AS name, x.indrelid, x.indisvalid, pg_get_indexdef(x.indexrelid) AS definition
+  FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
+  WHERE x.indrelid IN (SELECT oid FROM chunks UNION SELECT oid FROM lexemes)
+), configurations AS (
+  SELECT c.oid, nspname, cfgname, prsname = 'default' AS has_pairs
   FROM pg_ts_config c JOIN pg_namespace n ON n.oid = c.cfgnamespace JOIN pg_ts_parser p ON p.oid = c.cfgparser
 )
-SELECT cfgname, has_pairs FROM known WHERE pg_ts_config_is_visible(oid)
-UNION SELECT nspname || '.' || cfgname, has_pairs FROM known
+SELECT
+  (SELECT relkind::text FROM chunks) AS kind,
+  coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM chunks), false) AS is_owned,
+  (SELECT count(*) FROM chunks, pg_partition_tree(oid) WHERE isleaf AND relkind = 'p') AS partitions,
+  (SELECT coalesce(jsonb_object_agg(attname, kind), '{}') FROM columns) AS types,
+  (SELECT coalesce(jsonb_object_agg(attname, nullif(dimensions, -1)), '{}') FROM columns) AS dimensions,
+  (SELECT comment FROM columns WHERE attname = %(words)s) AS words_mark,
+  (SELECT coalesce(jsonb_object_agg(name, definition), '{}') FROM indexes, chunks
+    WHERE indrelid = oid AND indisvalid) AS indexes,
+  ARRAY(SELECT name FROM indexes, chunks WHERE indrelid = oid AND NOT indisvalid) AS invalid_indexes,
+  EXISTS (SELECT FROM lexemes) AS has_lexemes,
+  (SELECT bool_or(has_table_privilege(oid, 'SELECT')) FROM lexemes) AS can_read_lexemes,
+  EXISTS (SELECT FROM indexes, lexemes WHERE indrelid = oid AND definition ~ 'gin_trgm_ops') AS has_trigram_index,
+  ARRAY(
+    SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END FROM (
+      SELECT grantee FROM chunks, aclexplode(rights) WHERE privilege_type = 'SELECT'
+      EXCEPT SELECT grantee FROM lexemes, aclexplode(rights) WHERE privilege_type = 'SELECT'
+    ) AS missing WHERE grantee <> (SELECT oid FROM pg_roles WHERE rolname = current_user) ORDER BY 1
+  ) AS readers_without_lexemes,
+  ARRAY(SELECT extname::text FROM pg_extension) AS extensions,
+  (SELECT jsonb_object_agg(name, has_pairs) FROM (
+    SELECT cfgname AS name, has_pairs FROM configurations WHERE pg_ts_config_is_visible(oid)
+    UNION SELECT nspname || '.' || cfgname, has_pairs FROM configurations
+  ) AS visible) AS languages,
+  getdatabaseencoding()::text AS encoding
 """
-
-
-_LEAVES = """
-SELECT leaf_schema.nspname, leaf.relname, ARRAY(
-  SELECT i.relname::text FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
-  WHERE x.indrelid = leaf.oid AND NOT x.indisvalid
-)
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace CROSS JOIN pg_partition_tree(c.oid) tree
-JOIN pg_class leaf ON leaf.oid = tree.relid JOIN pg_namespace leaf_schema ON leaf_schema.oid = leaf.relnamespace
-WHERE n.nspname = %s AND c.relname = %s AND c.relkind = 'p' AND tree.isleaf ORDER BY leaf.oid
-"""
-
-
 _VECTOR_INDEX = re.compile("USING (?:hnsw|diskann) .*cosine_ops")
-
-
-class Leaf(NamedTuple):
-    """A partition that has rows, and none below it."""
-
-    schema: str
-    name: str
-    invalid_indexes: Sequence[str] = ()
-
-    @property
-    def full_name(self) -> str:
-        """Its schema and name, quoted."""
-        return f"{quoted_name(self.schema)}.{quoted_name(self.name)}"
 
 
 @dataclass(frozen=True)
 class TableInfo:
     """A table: its columns, indexes and owner, and what its server has."""
 
-    exists: bool
+    kind: str | None
+    """As PostgreSQL has it: "r" of an ordinary table, "p" of a partitioned one; None if there is no table."""
     is_owned: bool
     """True if the user may change it."""
-    is_ordinary: bool
-    """True of an ordinary table; false of a view, and of a partitioned table."""
-    leaves: Sequence[Leaf]
-    """The partitions of a partitioned table."""
-    has_policies: bool
-    """True if row-level security is on."""
+    partitions: int
     types: Mapping[str, str]
     """The types of its columns, without lengths."""
     dimensions: Mapping[str, int | None]
@@ -332,23 +297,17 @@ class TableInfo:
     invalid_indexes: Sequence[str]
     has_lexemes: bool
     """True if there is a table of lexemes."""
-    can_read_lexemes: bool
+    can_read_lexemes: bool | None
     """True if the user may read it."""
-    has_lexeme_policy: bool
-    """True if users whom row-level security keeps from rows of the table can't read the table of lexemes."""
-    lexeme_readers: Sequence[str]
-    """Roles, quoted, that may read the table of lexemes, besides its owner."""
-    readers_without_lexemes: Sequence[str]
-    """Roles, quoted, that may read the table and not the table of lexemes."""
     has_trigram_index: bool
     """True if it has an index by which near ones are found."""
-    extensions: frozenset[str]
+    readers_without_lexemes: Sequence[str]
+    """Roles, quoted, that may read the table and not the table of lexemes."""
+    extensions: Sequence[str]
     languages: Mapping[str, bool]
     """Text search configurations: all with their schema, and without it those on the search path. True if scripts
-    without spaces are separated for it: in a database in UTF-8, and by a parser that doesn't know their words."""
-    server_version: int
-    is_utf8: bool
-    """True if the database is in UTF-8, where texts can be normalized."""
+    without spaces are separated for it: its parser doesn't know their words."""
+    encoding: str
 
     @property
     def has_notes(self) -> bool:
@@ -368,39 +327,8 @@ class TableInfo:
 
 def describe_table(connection: Connection[Any], schema: str, name: str) -> TableInfo:
     """Describe the table of that name as it is now."""
-    lexemes = derived_name(name, "lexemes")
+    from psycopg.rows import class_row
 
-    def fetch(statement: str, *values: Any) -> list[Any]:
-        return connection.execute(statement.encode(), values or None).fetchall()
-
-    table_row, lexemes_row = (next(iter(fetch(_TABLE, schema, one)), None) for one in (name, lexemes))
-    columns, indexes = fetch(_COLUMNS, schema, name), fetch(_INDEXES, schema, name)
-    names = {"schema": schema, "table": name, "lexemes": lexemes}
-    readers_without_lexemes = connection.execute(_READERS_WITHOUT_LEXEMES, names).fetchall()
-    return TableInfo(
-        exists=table_row is not None,
-        is_owned=bool(table_row and table_row[0]),
-        is_ordinary=bool(table_row and table_row[1] == "r"),
-        leaves=[Leaf(*leaf) for leaf in fetch(_LEAVES, schema, name)],
-        has_policies=bool(table_row and table_row[2]),
-        types={column: kind.rpartition(".")[2] for column, kind, *_ in columns},
-        dimensions={column: _parse_dimensions(full) for column, _, full, _ in columns},
-        words_mark=next((comment for column, *_, comment in columns if column == TSV), None),
-        indexes={index: definition for index, _, valid, definition in indexes if valid},
-        invalid_indexes=[index for index, _, valid, _ in indexes if not valid],
-        has_lexemes=lexemes_row is not None,
-        can_read_lexemes=bool(lexemes_row and lexemes_row[3]),
-        has_lexeme_policy=bool(lexemes_row and lexemes_row[2]),
-        lexeme_readers=[role for (role,) in fetch(_LEXEME_READERS, schema, lexemes)],
-        readers_without_lexemes=[role for (role,) in readers_without_lexemes],
-        has_trigram_index=any("gin_trgm_ops" in definition for *_, definition in fetch(_INDEXES, schema, lexemes)),
-        extensions=frozenset(extension for (extension,) in fetch("SELECT extname FROM pg_extension")),
-        languages=dict(map(tuple, fetch(_LANGUAGES))),
-        server_version=connection.info.server_version,
-        is_utf8=fetch("SHOW server_encoding") == [("UTF8",)],
-    )
-
-
-def _parse_dimensions(full_type: str) -> int | None:
-    found = re.search(r"vec(?:tor)?\((\d+)\)$", full_type)
-    return int(found[1]) if found else None
+    names = {"schema": schema, "table": name, "lexemes": derived_name(name, "lexemes"), "words": TSV}
+    with connection.cursor(row_factory=class_row(TableInfo)) as cursor:
+        return cursor.execute(_DESCRIPTION, names).fetchone()  # type: ignore[return-value]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from qdrant_client import QdrantClient, models
 
@@ -16,20 +16,16 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.runtime.driver import Port, adrive, drive
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.stores.filtered import chunk_predicate
 from ctxassembly.stores.ingest import IngestReport, pair_vectors
 from ctxassembly.stores.qdrant import search
 from ctxassembly.stores.qdrant.ingest import CollectionNotes, Writer
 from ctxassembly.stores.qdrant.rows import Layout
-from ctxassembly.stores.qdrant.search import Flow
 from ctxassembly.stores.simple_words import QUESTION_KEYS, FieldKeys
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +67,6 @@ class QdrantIndex:
     client: Any = field(repr=False)
     layout: Layout
     _: KW_ONLY
-    aclient: Any = field(default=None, repr=False)
-    """An async client for the async methods. Without one they call `client` in a thread."""
     filters: tuple[Any, ...] | None = None
     """The conditions on neighbors, and on hits in addition to the filter of their request. None: the caller's filter is
     unknown. See `with_filter`."""
@@ -86,7 +80,6 @@ class QdrantIndex:
         dimensions: int = 384,
         title: str | None = "title",
         questions: str | tuple[str, ...] | None = QUESTION_KEYS,
-        aclient: Any = None,
     ) -> Self:
         """Return an index over a collection of its own, which is created if it doesn't exist.
 
@@ -99,7 +92,6 @@ class QdrantIndex:
             title: the metadata key of a title that is searched with the text; None for none.
             questions: the metadata key of questions that the chunk answers, or several, of which the first that it has
                 counts; all keys may be dotted paths.
-            aclient: an async client for the async methods.
 
         Raises:
             ConfigError: a collection of that name that was made otherwise.
@@ -107,7 +99,7 @@ class QdrantIndex:
         check_int("dimensions", dimensions, 1, 65_536)
         client = QdrantClient(client) if isinstance(client, str) else client
         layout = Layout(collection, dimensions, fields=(title, questions))
-        index = cls(client, layout, aclient=aclient)
+        index = cls(client, layout)
         index._check_own()
         index._writer.prepare()
         if not index._writer.state():
@@ -116,29 +108,11 @@ class QdrantIndex:
 
     @overload
     @classmethod
-    def attach(
-        cls,
-        vectorstore: Any,
-        *,
-        dry_run: Literal[True],
-        title: str | None = ...,
-        questions: str | tuple[str, ...] | None = ...,
-        keys: MetadataKeys | None = ...,
-        progress: bool = ...,
-    ) -> list[str]: ...
+    def attach(cls, vectorstore: Any, *, dry_run: Literal[True], **settings: Any) -> list[str]: ...
 
     @overload
     @classmethod
-    def attach(
-        cls,
-        vectorstore: Any,
-        *,
-        dry_run: Literal[False] = False,
-        title: str | None = ...,
-        questions: str | tuple[str, ...] | None = ...,
-        keys: MetadataKeys | None = ...,
-        progress: bool = ...,
-    ) -> QdrantIndex: ...
+    def attach(cls, vectorstore: Any, *, dry_run: Literal[False] = False, **settings: Any) -> QdrantIndex: ...
 
     @classmethod
     def attach(
@@ -146,10 +120,9 @@ class QdrantIndex:
         vectorstore: Any,
         *,
         dry_run: bool = False,
-        title: str | None = "title",
-        questions: str | tuple[str, ...] | None = QUESTION_KEYS,
         keys: MetadataKeys | None = None,
         progress: bool = True,
+        **fields: Any,
     ) -> QdrantIndex | list[str]:
         """Return an index over the collection of a LangChain or LlamaIndex QdrantVectorStore, adding what it lacks.
 
@@ -159,20 +132,18 @@ class QdrantIndex:
         store has written since; until then those are found by vectors alone.
 
         Args:
-            vectorstore: of langchain-qdrant or llama-index-vector-stores-qdrant, whose clients the index uses.
+            vectorstore: of langchain-qdrant or llama-index-vector-stores-qdrant, whose client the index uses.
             dry_run: give back what would be added, as lines, and change nothing.
-            title: the metadata key of a title that is searched with the text; None for none.
-            questions: the metadata key of questions that the chunk answers, or several, of which the first that it has
-                counts; all keys may be dotted paths.
             keys: under which the metadata have document id, index and offset.
             progress: show a bar, if tqdm is installed.
+            fields: `title` and `questions`, as with `create`.
 
         Raises:
             InputError: another kind of vector store.
             ConfigError: the embeddings aren't compared by cosine, or the words were made from other fields.
         """
-        layout, client, aclient = _locate(vectorstore, (title, questions))
-        index = cls(client, replace(layout, keys=keys or MetadataKeys()), aclient=aclient)
+        layout, client = _locate(vectorstore, **fields)
+        index = cls(client, replace(layout, keys=keys or MetadataKeys()))
         steps = index._writer.prepare(dry_run=dry_run)
         if dry_run:
             new = index._writer.count_unmarked()
@@ -299,11 +270,11 @@ class QdrantIndex:
         Raises:
             ConfigError: the filter can't be read.
         """
-        return self._run(search.find_terms(self.layout, request, (*(self.filters or ()), request.filter)))
+        return search.find_terms(self.client, self.layout, request, (*(self.filters or ()), request.filter))
 
     async def afind_terms(self, request: FindTerms) -> QueryVocabulary:
         """Async version of `find_terms`."""
-        return await self._arun(search.find_terms(self.layout, request, (*(self.filters or ()), request.filter)))
+        return await to_async(self.find_terms)(request)
 
     def search(self, request: SearchChunks) -> list[ScoredChunk]:
         """Return the best chunks of each channel, each with its scores in all channels searched. One round trip.
@@ -313,19 +284,19 @@ class QdrantIndex:
         Raises:
             ConfigError: the filter can't be read, or the vector has another length than the embeddings.
         """
-        return self._run(self._search_flow(request))
+        return search.search(self.client, self.layout, request, (*(self.filters or ()), request.filter))
 
     async def asearch(self, request: SearchChunks) -> list[ScoredChunk]:
         """Async version of `search`."""
-        return await self._arun(self._search_flow(request))
+        return await to_async(self.search)(request)
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Return the chunks that exist among `refs` and pass the filter, in any order. With titles two round trips."""
-        return self._run(search.fetch(self.layout, refs, self.filters or ()))
+        return search.fetch(self.client, self.layout, refs, self.filters or ())
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """Async version of `fetch`."""
-        return await self._arun(search.fetch(self.layout, refs, self.filters or ()))
+        return await to_async(self.fetch)(refs)
 
     @property
     def keys(self) -> MetadataKeys:
@@ -336,27 +307,17 @@ class QdrantIndex:
     def _writer(self) -> Writer:
         return Writer(self.client, self.layout)
 
-    def _search_flow(self, request: SearchChunks) -> Flow[list[ScoredChunk]]:
-        return search.search(self.layout, request, (*(self.filters or ()), request.filter))
 
-    def _run(self, flow: Flow[T]) -> T:
-        """Return the result of `flow`, whose calls the client makes."""
-        return drive(flow, {tuple: Port(lambda call: getattr(self.client, call[0])(**call[1]))})
-
-    async def _arun(self, flow: Flow[T]) -> T:
-        """Async version of `_run`."""
-        if self.aclient is None:
-            return await to_async(self._run)(flow)
-        return await adrive(flow, {tuple: Port(None, lambda call: getattr(self.aclient, call[0])(**call[1]))})
-
-
-def _locate(vectorstore: Any, fields: tuple[FieldKeys, ...]) -> tuple[Layout, Any, Any]:
-    """Return the layout of a framework's collection, and its clients.
+def _locate(
+    vectorstore: Any, *, title: FieldKeys = "title", questions: FieldKeys = QUESTION_KEYS
+) -> tuple[Layout, Any]:
+    """Return the layout of a framework's collection, and its client.
 
     Raises:
         InputError: another kind of vector store.
         ConfigError: its embeddings aren't compared by cosine.
     """
+    fields = (title, questions)
     client, collection = getattr(vectorstore, "client", None), getattr(vectorstore, "collection_name", None)
     if client is None or collection is None:
         kind = "a QdrantVectorStore of LangChain or LlamaIndex with a sync client"
@@ -365,11 +326,10 @@ def _locate(vectorstore: Any, fields: tuple[FieldKeys, ...]) -> tuple[Layout, An
         name = vectorstore.vector_name
         size = _dense_params(client, collection, name).size
         text, metadata = vectorstore.content_payload_key, vectorstore.metadata_payload_key
-        return Layout(collection, size, "langchain", text, metadata, name, fields), client, None
+        return Layout(collection, size, "langchain", text, metadata, name, fields), client
     name = vectorstore.dense_vector_name
     size = _dense_params(client, collection, name).size
-    aclient = getattr(vectorstore, "_aclient", None)
-    return Layout(collection, size, "llamaindex", "", None, name, fields), client, aclient
+    return Layout(collection, size, "llamaindex", "", None, name, fields), client
 
 
 def _dense_params(client: Any, collection: str, name: str) -> models.VectorParams:

@@ -18,6 +18,7 @@ from qdrant_client import models
 from ctxassembly.data import enrichment
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
+from ctxassembly.stores.filtered import shared_values
 from ctxassembly.stores.ingest import (
     IngestReport,
     Row,
@@ -54,7 +55,6 @@ from ctxassembly.stores.qdrant.rows import (
     title_changes,
     trigram_vector,
 )
-from ctxassembly.stores.shared_values import shared_values
 from ctxassembly.stores.simple_words import term_counts
 
 _INDEXES: Mapping[str, models.PayloadSchemaType] = {
@@ -154,18 +154,18 @@ class Writer:
     def recount(self) -> None:
         """Count the words of all chunks again, and find the first chunk of each document."""
         counts: Counter[str] = Counter()
-        self.write_titles(self._count_words(self.read_all(), counts))
+
+        def counted() -> Iterator[Stored]:
+            for stored in self.read_all():
+                counts.update(stored.words(self.layout).keys())
+                yield stored
+
+        self.write_titles(counted())
         points = scroll_points(self.client, self.layout.lexemes, BATCH_SIZE)
         words = [point.payload["word"] for point in points if "word" in point.payload]
         gone = dict.fromkeys((word for word in words if word not in counts), 0)
         for batch in batches({**counts, **gone}.items(), BATCH_SIZE):
             self._write_counts(dict(batch))
-
-    def _count_words(self, chunks: Iterable[Stored], counts: Counter[str]) -> Iterator[Stored]:
-        """Yield `chunks`, and add their words to `counts`."""
-        for stored in chunks:
-            counts.update(stored.words(self.layout).keys())
-            yield stored
 
     # The chunks
 
@@ -184,8 +184,7 @@ class Writer:
     def read_all(self, documents: Iterable[str] | None = None) -> Iterator[Stored]:
         """Yield the chunks of documents, or of all."""
         of_these = None if documents is None else models.Filter(must=[match_any(own_key("document_id"), [*documents])])
-        points = scroll_points(self.client, self.layout.collection, BATCH_SIZE, scroll_filter=of_these)
-        for point in points:
+        for point in scroll_points(self.client, self.layout.collection, BATCH_SIZE, scroll_filter=of_these):
             yield from read_points([point], self.layout)
 
     def _vectors(self, vector: Vector | None, words: Mapping[str, float]) -> dict[str, Any]:
@@ -199,16 +198,15 @@ class Writer:
             for one, vector in changed
         ]
         payloads = [_set_payload(one.key, {OWN: dict(one.own)}) for one, _ in changed]
-        self._update([models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=vectors)), *payloads])
-
-    def _update(self, operations: Sequence[Any]) -> None:
-        self.client.batch_update_points(self.layout.collection, list(operations))
+        written = models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=vectors))
+        self.client.batch_update_points(self.layout.collection, [written, *payloads])
 
     def write_titles(self, chunks: Iterable[Stored]) -> None:
         """Store the title of each document among `chunks`, which are all of its own, with the first of them alone."""
         stored = ((one.key, one.chunk, one.title) for one in chunks)
         for batch in batches(title_changes(stored, self.layout.keys).items(), BATCH_SIZE):
-            self._update([_set_payload(key, {"title": title}, OWN) for key, title in batch])
+            changes = [_set_payload(key, {"title": title}, OWN) for key, title in batch]
+            self.client.batch_update_points(self.layout.collection, changes)
 
     def add(
         self,
@@ -237,8 +235,10 @@ class Writer:
             added, unchanged = added + len(missing), unchanged + len(rows) - len(missing)
             on_batch(len(rows))
         others: list[Stored] = []
-        for stored in self._read_documents(documents):
-            self.write_titles(_set_apart(stored, documents, others))
+        for some in batches(dict.fromkeys(documents.values()), BATCH_SIZE):
+            stored = [*self.read_all(some)]
+            others += [one for one in stored if one.chunk.id not in documents]
+            self.write_titles(one for one in stored if one.chunk.id in documents)
         deleted = self._delete(others) if replace else 0
         self.close(must_recount=must_recount)
         if not replace:
@@ -291,8 +291,8 @@ class Writer:
             InputError: some are.
         """
         documents = documents_of(chunks)
-        for stored in self._read_documents(documents):
-            _check_none([one for one in stored if one.chunk.id not in documents])
+        for some in batches(dict.fromkeys(documents.values()), BATCH_SIZE):
+            _check_none([one for one in self.read_all(some) if one.chunk.id not in documents])
 
     def mark_new(self, on_batch: Callable[[int], object]) -> None:
         """Give each chunk that a vector store has written its words and its place, and its document its title.
@@ -321,11 +321,6 @@ class Writer:
         ]
         self.update([(one, None) for one in marked])
         self.change_counts(Counter(word for one in marked for word in one.words(self.layout)))
-
-    def _read_documents(self, documents: Mapping[str, str]) -> Iterator[Iterator[Stored]]:
-        """Yield the stored chunks of documents, the values of `documents`, some documents at a time."""
-        for some in batches(dict.fromkeys(documents.values()), BATCH_SIZE):
-            yield self.read_all(some)
 
     def delete(self, document_ids: Sequence[str]) -> int:
         """Delete all chunks of documents."""
@@ -402,15 +397,6 @@ class CollectionNotes:
 def _set_payload(key: Any, values: Mapping[str, Any], path: str | None = None) -> models.SetPayloadOperation:
     payload = models.SetPayload(payload=dict(values), points=[key], key=path)
     return models.SetPayloadOperation(set_payload=payload)
-
-
-def _set_apart(chunks: Iterable[Stored], ids: Mapping[str, object], others: list[Stored]) -> Iterator[Stored]:
-    """Yield the chunks with these `ids`, and add the others to `others`."""
-    for stored in chunks:
-        if stored.chunk.id in ids:
-            yield stored
-        else:
-            others.append(stored)
 
 
 def _check_none(others: Sequence[Stored]) -> None:

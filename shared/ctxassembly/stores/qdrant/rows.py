@@ -27,7 +27,7 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.enrichment import StoredNotes, sort_key
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.framework_rows import langchain_chunk, llamaindex_chunk
+from ctxassembly.stores.framework_rows import LLAMAINDEX, langchain_chunk
 from ctxassembly.stores.ingest import extras_json, with_extras
 from ctxassembly.stores.simple_words import FIELDS, FieldKeys, key_tuple, term_counts, trigrams
 from ctxassembly.text.titles import comparable, document_title, title_beginnings
@@ -127,7 +127,7 @@ def own_values(chunk: Chunk, mark: str, *, has_vector: bool) -> dict[str, Any]:
 
 def _chunk(id_: Any, payload: Mapping[str, Any], layout: Layout) -> Chunk:
     if layout.dialect == "llamaindex":
-        return llamaindex_chunk(id_, _node_text(payload), payload, layout.keys)
+        return LLAMAINDEX.chunk(id_, "", payload, layout.keys)
     text, metadata = payload.get(layout.text) or "", payload.get(layout.metadata or "") or {}
     if layout.dialect == "langchain" or OWN not in payload:
         return langchain_chunk(id_, text, metadata, layout.keys)
@@ -168,14 +168,6 @@ class Stored(NamedTuple):
 def read_points(points: Iterable[Any], layout: Layout) -> list[Stored]:
     """Return the chunks of points."""
     return [Stored(one.id, _chunk(one.id, one.payload, layout), one.payload.get(OWN) or {}) for one in points]
-
-
-def _node_text(payload: Mapping[str, Any]) -> str:
-    try:
-        text = json.loads(payload.get("_node_content") or "{}").get("text")
-    except (AttributeError, TypeError, ValueError):
-        return ""
-    return text if isinstance(text, str) else ""
 
 
 TITLE_WORDS = 4

@@ -1,4 +1,4 @@
-"""Searching by sparse and dense vectors: what is asked for, as calls of a client, and what answers mean.
+"""Searching by sparse and dense vectors: what is asked for, by calls of a client, and what answers mean.
 
 A question is two round trips: one for its words, one for both channels and the similarities of what words find. There
 is a third for near words, if a word is in no chunk, and under a filter a fourth for the chunks that have these; and one
@@ -7,8 +7,8 @@ for similarities that the second didn't have.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from qdrant_client import models
 
@@ -17,6 +17,7 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk, TermStats
 from ctxassembly.stores.filtered import chunk_predicate
 from ctxassembly.stores.memory import MemoryStore
+from ctxassembly.stores.numbering import scroll_points
 from ctxassembly.stores.qdrant.filters import engine_filter
 from ctxassembly.stores.qdrant.rows import (
     MAX_DOCUMENTS,
@@ -35,10 +36,6 @@ from ctxassembly.stores.qdrant.rows import (
 )
 from ctxassembly.stores.simple_words import MIN_WORD_CHARS, NearWords, lexemes
 
-T = TypeVar("T")
-Call = tuple[str, dict[str, Any]]
-"""The name of a method of the client, and its arguments."""
-Flow = Generator[Call, Any, T]
 MAX_LEXEMES = 400
 """The first words of a query are looked up."""
 MAX_MISSING = 16
@@ -71,7 +68,7 @@ class Found(NamedTuple):
     score: float
 
 
-def find_terms(layout: Layout, request: FindTerms, filters: Sequence[Any]) -> Flow[QueryVocabulary]:
+def find_terms(client: Any, layout: Layout, request: FindTerms, filters: Sequence[Any]) -> QueryVocabulary:
     """Return the words of a query with their counts in the index, and near words of chunks that pass all `filters`.
 
     Raises:
@@ -80,7 +77,10 @@ def find_terms(layout: Layout, request: FindTerms, filters: Sequence[Any]) -> Fl
     filters = [one for one in filters if one is not None]
     passes, condition = chunk_predicate(*filters), engine_filter(layout, filters)
     words = list(dict.fromkeys(lexemes(request.text)))[:MAX_LEXEMES]
-    chunk_count, known = yield from _read_words(layout, words)
+    points = client.retrieve(layout.lexemes, [STATE_ID, *map(lexeme_id, words)], with_payload=True)
+    payloads = {point.payload.get("word"): point.payload for point in points}
+    chunk_count = payloads.pop(None, {}).get("chunks", 0)
+    known = {word: payload["count"] for word, payload in payloads.items()}
     counts = {word: known.get(word, 0) for word in words}
     by_rarity = sorted(words, key=lambda word: (not counts[word], counts[word]))[: request.max_terms]
     missing = [word for word in by_rarity if not counts[word] and len(word) >= MIN_WORD_CHARS][:MAX_MISSING]
@@ -91,13 +91,13 @@ def find_terms(layout: Layout, request: FindTerms, filters: Sequence[Any]) -> Fl
             _query(trigram_vector(word, inner=2.0), TRIGRAMS, NEAR_CANDIDATES, None)
             for word in missing
         ]
-        answers = yield "query_batch_points", {"collection_name": layout.lexemes, "requests": requests}
+        answers = client.query_batch_points(layout.lexemes, requests)
         for word, answer in zip(missing, answers, strict=True):
             candidates = [point.payload["word"] for point in answer.points]
             near[word] = tuple(NearWords(candidates).find(word, MAX_CHECKED if filters else request.max_variants))
     if filters and (checked := list(dict.fromkeys(word for some in near.values() for word in some))):
         requests = [_query(sparse_vector({word: 1.0}), WORDS, MAX_READ, condition) for word in checked]
-        answers = yield "query_batch_points", {"collection_name": layout.collection, "requests": requests}
+        answers = client.query_batch_points(layout.collection, requests)
         readable = {
             word
             for word, answer in zip(checked, answers, strict=True)
@@ -111,7 +111,7 @@ def find_terms(layout: Layout, request: FindTerms, filters: Sequence[Any]) -> Fl
     return QueryVocabulary(chunk_count, terms)
 
 
-def search(layout: Layout, request: SearchChunks, filters: Sequence[Any]) -> Flow[list[ScoredChunk]]:
+def search(client: Any, layout: Layout, request: SearchChunks, filters: Sequence[Any]) -> list[ScoredChunk]:
     """Return the best chunks of each channel that pass all `filters`, each with its scores in all that search.
 
     Raises:
@@ -131,10 +131,10 @@ def search(layout: Layout, request: SearchChunks, filters: Sequence[Any]) -> Flo
         channels.append(Channel(words, request.limit + TIES))
     if not channels:
         return []
-    answers, similarities = yield from _read_best(layout, channels, condition)
+    answers, similarities = _read_best(client, layout, channels, condition)
     hits: dict[Any, ScoredChunk] = {}
     for channel, best in zip(channels, answers, strict=True):
-        found = yield from _read_passing(layout, channel, best, passes, condition)
+        found = _read_passing(client, layout, channel, best, passes, condition)
         scored = {one.stored.key: _with_words(layout, one.stored, request.vocabulary) for one in found}
         if isinstance(channel.query, models.SparseVector):
             by_score = sorted(scored, key=lambda key: (-(scored[key].keyword_score or 0), scored[key].chunk.id))
@@ -146,18 +146,19 @@ def search(layout: Layout, request: SearchChunks, filters: Sequence[Any]) -> Flo
     if lacking:
         here = models.Filter(must=[models.HasIdCondition(has_id=lacking)])
         exact = _query(vector, layout.vector, len(lacking), here, with_payload=False)
-        (answer,) = yield "query_batch_points", {"collection_name": layout.collection, "requests": [exact]}
+        (answer,) = client.query_batch_points(layout.collection, [exact])
         similarities |= {point.id: point.score for point in answer.points}
     return [hit._replace(similarity=similarities.get(key)) for key, hit in hits.items()]
 
 
 def _read_passing(
+    client: Any,
     layout: Layout,
     channel: Channel,
     answer: Sequence[Found],
     passes: Callable[[Chunk], bool],
     condition: models.Filter | None,
-) -> Flow[list[Found]]:
+) -> list[Found]:
     """Return the best chunks that pass, with their scores; further ones are asked for if too few of `answer` do."""
     found: list[Found] = []
     wanted, seen = channel.limit, 0
@@ -168,7 +169,7 @@ def _read_passing(
             return found[: channel.limit]
         wanted *= GROWTH
         following = Channel(channel.query, wanted, seen)
-        ((answer,), _) = yield from _read_best(layout, [following], condition)
+        ((answer,), _) = _read_best(client, layout, [following], condition)
 
 
 def _with_words(layout: Layout, stored: Stored, vocabulary: QueryVocabulary | None) -> ScoredChunk:
@@ -180,7 +181,7 @@ def _with_words(layout: Layout, stored: Stored, vocabulary: QueryVocabulary | No
     return ScoredChunk(stored.shown(), None, sum(weights[word] * counts[word] for word in terms), terms)
 
 
-def fetch(layout: Layout, refs: Sequence[ChunkRef], filters: Sequence[Any]) -> Flow[list[Chunk]]:
+def fetch(client: Any, layout: Layout, refs: Sequence[ChunkRef], filters: Sequence[Any]) -> list[Chunk]:
     """Return the chunks that exist among `refs` and pass all `filters`.
 
     Where neighbors are asked for by offset, all chunks of the document are read, and those around it kept.
@@ -193,11 +194,12 @@ def fetch(layout: Layout, refs: Sequence[ChunkRef], filters: Sequence[Any]) -> F
         places.setdefault(grouped_by or ref.document_id, []).append(ref)
     chunks: list[Chunk] = []
     if places:
-        found = yield from _read_places(layout, places, condition)
-        chunks += _pick(layout, placed, found, passes)
+        wanted = models.Filter(should=[_document_condition(document_id, some) for document_id, some in places.items()])
+        points = scroll_points(client, layout.collection, PAGE, scroll_filter=_both(wanted, condition))
+        chunks += _pick(layout, placed, read_points(points, layout), passes)
     if titles := mentioned_titles(ref.named_in or "" for ref in naming):
         titled = models.Filter(must=[match_any(own_key("title"), titles)])
-        points, _ = yield _scroll_call(layout, titled, MAX_DOCUMENTS, condition)
+        points, _ = client.scroll(layout.collection, _both(titled, condition), limit=MAX_DOCUMENTS)
         chunks += _pick(layout, naming, read_points(points, layout), passes)
     return chunks
 
@@ -209,27 +211,21 @@ def _pick(
     return MemoryStore((one.shown() for one in found if passes(one.chunk)), keys=layout.keys).fetch(refs)
 
 
-def _read_words(layout: Layout, words: Sequence[str]) -> Flow[tuple[int, Mapping[str, int]]]:
-    """Return the number of chunks, and the number that have each of `words`, as far as there are any."""
-    ids = [STATE_ID, *map(lexeme_id, words)]
-    points = yield "retrieve", {"collection_name": layout.lexemes, "ids": ids, "with_payload": True}
-    payloads = {point.payload.get("word"): point.payload for point in points}
-    chunk_count = payloads.pop(None, {}).get("chunks", 0)
-    return chunk_count, {word: payload["count"] for word, payload in payloads.items()}
-
-
 def _read_best(
-    layout: Layout, channels: Sequence[Channel], condition: models.Filter | None
-) -> Flow[tuple[list[list[Found]], dict[Any, float]]]:
+    client: Any, layout: Layout, channels: Sequence[Channel], condition: models.Filter | None
+) -> tuple[list[list[Found]], dict[Any, float]]:
     """Return what each channel finds; with two, also the similarities of what words find."""
-    requests = [_best(layout, channel, condition) for channel in channels]
+    usings = [WORDS if isinstance(channel.query, models.SparseVector) else layout.vector for channel in channels]
+    requests = [
+        _query(channel.query, using, channel.limit, condition, offset=channel.offset)
+        for channel, using in zip(channels, usings, strict=True)
+    ]
     if len(channels) == 2:
-        by_vector, by_words = requests
+        by_vector, by_words = channels
         best = models.Prefetch(query=by_words.query, using=WORDS, limit=by_words.limit, filter=condition)
-        limit = by_words.limit or 0
-        scored = _query(by_vector.query, layout.vector, limit, None, prefetch=best, with_payload=False)
+        scored = _query(by_vector.query, layout.vector, by_words.limit, None, prefetch=best, with_payload=False)
         requests.append(scored)
-    answers = yield "query_batch_points", {"collection_name": layout.collection, "requests": requests}
+    answers = client.query_batch_points(layout.collection, requests)
     found = []
     for _, answer in zip(channels, answers, strict=False):
         scores = [point.score for point in answer.points]
@@ -237,30 +233,8 @@ def _read_best(
     return found, {point.id: point.score for answer in answers[len(channels) :] for point in answer.points}
 
 
-def _best(layout: Layout, channel: Channel, condition: models.Filter | None) -> models.QueryRequest:
-    using = WORDS if isinstance(channel.query, models.SparseVector) else layout.vector
-    return _query(channel.query, using, channel.limit, condition, offset=channel.offset)
-
-
-def _read_places(
-    layout: Layout, places: Mapping[str, Sequence[ChunkRef]], condition: models.Filter | None
-) -> Flow[list[Stored]]:
-    """Return the chunks that exist among references by document. There is a round trip for each page of them."""
-    documents: list[Any] = [_document_condition(document_id, refs) for document_id, refs in places.items()]
-    call = _scroll_call(layout, models.Filter(should=documents), PAGE, condition)
-    points, offset = yield call
-    found = read_points(points, layout)
-    while offset is not None:
-        points, offset = yield call[0], {**call[1], "offset": offset}
-        found += read_points(points, layout)
-    return found
-
-
-def _scroll_call(
-    layout: Layout, wanted: models.Filter, limit: int, condition: models.Filter | None
-) -> tuple[str, dict[str, Any]]:
-    both = models.Filter(must=[wanted, *([condition] if condition else [])])
-    return "scroll", {"collection_name": layout.collection, "scroll_filter": both, "limit": limit}
+def _both(wanted: models.Filter, condition: models.Filter | None) -> models.Filter:
+    return models.Filter(must=[wanted, *([condition] if condition else [])])
 
 
 def _query(query: Any, using: str, limit: int, condition: models.Filter | None, **more: Any) -> models.QueryRequest:

@@ -1,6 +1,6 @@
-"""The languages that contexts and prompts are written in, one file each.
+"""The languages that contexts and prompts are written in, one file of plain words each.
 
-To add one, copy a file, translate each string, put in its own function words, and add its name to `Code`: headers,
+To add one, copy a file, translate each entry, put in its own function words, and add its name to `Code`: headers,
 prompts, guards, the reading of answers and of queries follow. The words of every language are guarded in contexts of
 all languages, since an answer doesn't show which context it has read.
 
@@ -13,16 +13,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from configparser import ConfigParser
 from functools import cache
-from importlib import import_module
-from typing import Literal, get_args
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.languages.language import Language
 
 Code = Literal["en", "nl", "de", "fr", "es"]
 
-LANGUAGES: Mapping[str, Language] = {code: import_module(f"{__name__}.{code}").LANGUAGE for code in get_args(Code)}
+
+def _read_language(code: str) -> Language:
+    parser = ConfigParser(interpolation=None, delimiters="=")
+    parser.read(Path(__file__).with_name(f"{code}.ini"), "utf-8")
+    entries: dict[str, Any] = {name: entry.replace("\n", " ").strip('"') for name, entry in parser["language"].items()}
+    entries |= {name: tuple(entries[name].split()) for name in ("cited_as", "quotes")}
+    return Language(**entries)
+
+
+LANGUAGES: Mapping[str, Language] = {code: _read_language(code) for code in get_args(Code)}
 
 
 def language_of(code: str) -> Language:
@@ -44,7 +54,9 @@ def stop_words(words: Iterable[str]) -> frozenset[str]:
     >>> sorted(stop_words(["warum", "begann", "war", "der", "krieg"]))
     ['der', 'war', 'warum']
     """
-    return frozenset().union(*(matches for _, matches in _stop_words_by_language(words)))
+    words = frozenset(words)
+    found = [listed & words for listed in _stop_words().values()]
+    return frozenset().union(*(matches for matches in found if len(matches) == max(map(len, found))))
 
 
 _WORD = re.compile(r"\w+")
@@ -63,24 +75,16 @@ def guess_language(text: str) -> str | None:
     ['nl', None, None]
     """
     words = frozenset(_WORD.findall(_NAME_PARTICLES.sub("", text).casefold()))
-    counts = {code: len(listed & words) for code, listed in zip(LANGUAGES, _stop_word_lists(), strict=True)}
+    counts = {code: len(listed & words) for code, listed in _stop_words().items()}
     best = max(counts, key=lambda code: counts[code])
     is_clear = list(counts.values()).count(counts[best]) == 1
     return best if is_clear and counts[best] >= max(2, len(words) // 4 + 1) else None
 
 
-def _stop_words_by_language(words: Iterable[str]) -> list[tuple[Language, frozenset[str]]]:
-    """Return the language, or languages, with the most stop words among `words`, each with these."""
-    words = frozenset(words)
-    matches = [
-        (language, listed & words) for language, listed in zip(LANGUAGES.values(), _stop_word_lists(), strict=True)
-    ]
-    max_count = max(len(found) for _, found in matches)
-    return [(language, found) for language, found in matches if len(found) == max_count]
-
-
 @cache
-def _stop_word_lists() -> tuple[frozenset[str], ...]:
-    return tuple(
-        frozenset(f"{language.stop_words} {language.question_words}".split()) for language in LANGUAGES.values()
-    )
+def _stop_words() -> Mapping[str, frozenset[str]]:
+    """Return the stop words by language."""
+    return {
+        code: frozenset(f"{language.stop_words} {language.question_words}".split())
+        for code, language in LANGUAGES.items()
+    }

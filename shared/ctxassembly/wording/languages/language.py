@@ -22,7 +22,8 @@ def strip_ending(line: str) -> str:
 class Language:
     """One language. Headers, prompts, guards and the reading of answers and queries are all made of these words.
 
-    {} is where a value is filled in. Imperatives are formal, as to a stranger.
+    Each field is an entry of the language's file, the words of a list parted by blanks. An entry that begins with a
+    blank is in double quotation marks. {} is where a value is filled in. Imperatives are formal, as to a stranger.
     """
 
     # In headers.
@@ -51,8 +52,8 @@ class Language:
     # In answers.
     cited_as: tuple[str, ...]
     """Words before the number of a label, as in [source 2], in small letters."""
-    quotes: tuple[tuple[str, str], ...]
-    """Opening and closing quotation marks. Straight ones and single curly ones count in every language."""
+    quotes: tuple[str, ...]
+    """Pairs of opening and closing quotation marks. Straight ones and single curly ones count in every language."""
 
     # In prompts, one sentence or two each, as `prompts` describes the styles.
     task: str
@@ -62,7 +63,7 @@ class Language:
     refuse: str
     """With {} for `not_enough`."""
     not_enough: str
-    """The sentence of a strict answer if the context does not suffice, word for word."""
+    """The sentence of a strict answer if the context does not suffice, word for word; in English the published one."""
     first: str
     own_knowledge: str
     cite_label: str
@@ -74,7 +75,7 @@ class Language:
     no_labels: str
     supplement_rule: str
     no_content: str
-    """The answer if nothing usable was retrieved."""
+    """The answer if nothing usable was retrieved; in English the published one."""
     refusal: str
     """The answer in place of one that says what the caller forbids."""
     unanswered: str

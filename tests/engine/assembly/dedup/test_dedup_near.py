@@ -48,23 +48,6 @@ def test_near_duplicates_with_another_fact_both_stay(fact: str, edit: tuple[str,
     assert standing(near(Chunk("a", "A", text), Chunk("b", "B", other.replace(*edit[::-1])), **options)) == ["a"]
 
 
-def test_a_part_may_state_fewer_facts_than_the_whole():
-    whole = Chunk("a", "A", f"{TEXT} Wait 2 hours. Don't call Anna in May.")
-    assert standing(near(whole, Chunk("b", "B", " ".join([*TEXT.split()[20:], "Wait", "2", "hours"])))) == ["a"]
-
-
-@pytest.mark.parametrize("dedup", ["exact", "none"])
-def test_without_near_both_stay(dedup: str):
-    assert standing(near(ONE, EDITED, INSIDE, dedup=dedup)) == ["one", "two", "inside"]
-
-
-def test_exact_comes_first_and_says_so():
-    context = near(ONE, replace(ONE, id="copy"), EDITED)
-    assert decision(context, "copy").reason == "duplicate"
-    assert decision(context, "two").reason == "near duplicate"
-    assert decision(context, "one").replaced == ("copy", "two")
-
-
 def test_the_copy_of_a_near_duplicate_is_one_too():
     context = near(ONE, EDITED, replace(EDITED, id="copy", document_id="C"))
     assert standing(context) == ["one"]
@@ -78,23 +61,6 @@ def test_the_kept_copy_inherits_the_best_score():
     assert decision(context, "one").score == 0.9
     assert decision(context, "two").score == 0.9
     assert decision(context, "copy").score == 0.7
-
-
-def test_an_exact_copy_leaves_its_better_score_too():
-    for score in (None, 0.5):
-        context = assemble([Hit(ONE, score), Hit(replace(ONE, id="copy"), 0.7)])
-        assert context.citations[0].score == 0.7
-
-
-def test_a_chunk_inside_a_bigger_one_is_dropped():
-    context = near(ONE, INSIDE)
-    assert standing(context) == ["one"]
-    assert decision(context, "inside").because_of == "one"
-
-
-def test_a_bigger_chunk_is_not_dropped_for_its_part():
-    """Most of its text would be lost."""
-    assert standing(near(INSIDE, ONE)) == ["inside", "one"]
 
 
 def test_a_dropped_one_never_suppresses_another():
@@ -119,29 +85,6 @@ def test_adjacent_chunks_do_not_collapse_for_their_overlap(offsets: bool, share:
     assert context.passages[0].text.split()[-1] == second.text.split()[-1]
 
 
-def test_a_last_chunk_that_is_mostly_overlap_keeps_its_last_words():
-    chunks = [
-        replace(chunk, index=n) for n, chunk in enumerate([ONE, replace(ONE, id="end", text=TEXT[-250:] + " end")])
-    ]
-    assert near(*chunks).text.endswith("wafj end")
-
-
-def test_chunks_two_places_apart_do_not_collapse_if_their_offsets_prove_the_overlap():
-    chunks = split("A", lettered(300), size=1_000, overlap=980)
-    assert standing(near(chunks[0], chunks[2])) == ["A0", "A2"]
-    moved = [replace(chunk, start=0) for chunk in chunks]
-    assert standing(near(moved[0], moved[2])) == ["A0"]
-
-
-def test_repeated_text_further_on_in_a_document_collapses():
-    boilerplate = [replace(ONE, index=2), replace(EDITED, document_id="A", index=7)]
-    assert standing(near(*boilerplate)) == ["one"]
-
-
-def test_two_versions_in_one_place_of_a_document_collapse():
-    assert standing(near(replace(ONE, index=2), replace(EDITED, document_id="A", index=2))) == ["one"]
-
-
 def test_neighbors_are_compared_too_below_the_hits():
     """A neighbor that is near to a hit goes, even to a hit of a lower rank; of two neighbors the lower-ranked one."""
     a, b = [words_of("A", n) for n in range(4)], [words_of("B", n) for n in range(4)]
@@ -151,28 +94,3 @@ def test_neighbors_are_compared_too_below_the_hits():
     assert "A2" not in standing(context)
     context = assemble(hits_of([a[3], b[2]]), NEAR, store=MemoryStore([*a, *b]))
     assert decision(context, "B1").because_of == "A2"
-
-
-def test_chinese_text_is_compared_by_pairs_of_characters():
-    text = "请在检查前六小时内不要进食。检查前两小时可以喝水。"
-    context = near(Chunk("a", "A", text), Chunk("b", "B", f"{text}吧"), Chunk("c", "C", "停车场昼夜开放。"))
-    assert standing(context) == ["a", "c"]
-
-
-def test_disabled_collapses_nothing():
-    assert standing(near(ONE, EDITED, enabled=False)) == ["one", "two"]
-
-
-FIRST = Chunk("first", "F", "First of all.")
-
-
-def test_whole_documents_go_from_the_tail_with_their_parts():
-    """Granularity `document` is the published rule: nothing is taken after the first that doesn't fit."""
-    context = near(FIRST, ONE, INSIDE, max_tokens=60, granularity="chunk")
-    assert standing(context) == ["first"]
-    assert {decision(context, name).reason for name in ("one", "inside")} == {"budget"}
-
-
-def test_the_trace_counts_the_stage():
-    stages = [(stage.name, stage.chunks_in, stage.chunks_out) for stage in near(ONE, EDITED).trace.stages]
-    assert stages[1:4] == [("dedup", 2, 2), ("expand", 2, 2), ("near dedup", 2, 1)]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import cited, decision, hits_of, lettered, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, MetadataKeys, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, assemble
 
 NEWEST = AssemblyConfig(dedup="near", prefer_version="newest")
 TEXT = lettered(60)
@@ -37,11 +37,6 @@ def test_the_newer_version_stands_in_the_better_ones_place():
     assert (dropped.outcome, dropped.reason, dropped.because_of) == ("duplicate", "near duplicate", "new")
 
 
-def test_the_trace_tells_ranks_as_they_were():
-    context = newest(OLD, OTHER, NEW)
-    assert [(each.chunk_id, each.rank) for each in context.trace.decisions] == [("old", 0), ("O1", 1), ("new", 2)]
-
-
 def test_a_newer_version_may_state_other_facts():
     """That is what makes it a version. Without the dates to tell, both are kept."""
     old = replace(OLD, text=f"{OLD.text} Wait 2 hours.")
@@ -49,10 +44,6 @@ def test_a_newer_version_may_state_other_facts():
     assert standing(newest(old, new)) == ["new"]
     assert standing(newest(old, replace(new, metadata={}))) == ["old", "new"]
     assert standing(newest(old, new, prefer_version="score")) == ["old", "new"]
-
-
-def test_with_prefer_score_the_better_ranked_stays():
-    assert standing(newest(OLD, OTHER, NEW, prefer_version="score")) == ["old", "O1"]
 
 
 @pytest.mark.parametrize(
@@ -73,51 +64,12 @@ def test_which_one_stays(rule: str, first: Any, second: Any, stays: str, changed
     assert standing(newest(version("a", first), version("b", second, changed))) == [stays]
 
 
-def test_an_unreadable_date_is_noted_once():
-    context = assemble(hits_of([version("a", "soon", index=3), NEW]), NEWEST, store=MemoryStore([]))
-    assert [note for note in context.trace.notes if "date" in note] == [
-        "hit 'a': updated_at 'soon' is not a date, left out"
-    ]
-
-
 def test_the_key_of_the_date_can_be_set():
     chunks = [
         Chunk(name, name, TEXT, metadata={"mtime": year}) for name, year in (("a", "2023-01-01"), ("b", "2024-01-01"))
     ]
     assert standing(newest(*chunks)) == ["a"]
     assert standing(newest(*chunks, keys=MetadataKeys(updated_at="mtime"))) == ["b"]
-
-
-def test_the_newest_of_three():
-    context = newest(OLD, NEW, version("newest", "2025-01-01", 1))
-    assert standing(context) == ["newest"]
-    assert set(decision(context, "newest").replaced) == {"old", "new"}
-
-
-def test_what_a_displaced_version_had_dropped_is_tried_again():
-    """c was dropped for a, a for the newer b; c is not near to b."""
-    a, b = version("a", "2023-01-01", 0), version("b", "2024-01-01", 3)
-    c = Chunk("c", "c", TEXT.replace("wafi", "cone").replace("wafa", "ctwo").replace("waec", "cthree"))
-    assert standing(newest(a, c)) == ["a"]
-    context = newest(a, c, b)
-    assert standing(context) == ["b", "c"]
-    assert decision(context, "a").because_of == "b"
-
-
-def test_a_newer_part_does_not_displace_the_whole():
-    part = Chunk("part", "P", " ".join(TEXT.split()[5:20]), metadata={"updated_at": "2025-01-01"})
-    assert standing(newest(OLD, part)) == ["old"]
-
-
-def test_a_newer_neighbor_takes_a_hits_place():
-    a, b = [words_of("C", n) for n in range(3)], [words_of("D", n) for n in range(3)]
-    old = replace(a[1], text=OLD.text, metadata=OLD.metadata)
-    new = replace(b[2], text=NEW.text, metadata=NEW.metadata)
-    config = replace(NEWEST, neighbors="unfiltered")  # another version's text is no neighbor otherwise
-    context = assemble(hits_of([old, b[1]]), config, store=MemoryStore([a[0], old, a[2], *b[:2], new]))
-    assert decision(context, "C1").because_of == "D2"
-    assert (decision(context, "D2").outcome, decision(context, "D2").reason) == ("kept", "neighbor")
-    assert standing(context) == ["D0", "D1", "D2", "C0", "C2"]
 
 
 def test_semantic_versions_too():

@@ -11,7 +11,7 @@ import pytest
 
 from builders import decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, aassemble, assemble
-from ctxassembly.errors import ConfigError, InputError, StoreError
+from ctxassembly.errors import ConfigError
 
 SEMANTIC = AssemblyConfig(dedup="semantic")
 WATER = Chunk("water", "A", "You may drink water until 2 hours before.")
@@ -86,31 +86,14 @@ def test_three_hours_are_not_dropped_for_two_hours(cosine: float):
     assert decision(context, "same").because_of == "two"
 
 
-@pytest.mark.parametrize("dedup", ["none", "exact", "near"])
-def test_without_semantic_both_stay_and_nothing_is_embedded(dedup: str):
-    embedder = Embedder()
-    context = assemble(hits_of([WATER, DRINK]), AssemblyConfig(dedup=dedup), embeddings=embedder)  # type: ignore[arg-type]
-    assert standing(context) == ["water", "drink"]
-    assert not embedder.batches
-
-
 def test_exact_and_near_come_first_and_each_says_so():
     near = Chunk("near", "D", "You may drink water until 2 hours before")
     embedder = Embedder()
     context = assemble(hits_of([WATER, replace(WATER, id="copy"), near, DRINK]), SEMANTIC, embeddings=embedder)
     reasons = {each.chunk_id: each.reason for each in context.trace.decisions}
-    assert reasons == {
-        "water": "hit",
-        "copy": "duplicate",
-        "near": "near duplicate",
-        "drink": "semantic duplicate",
-    }
+    assert reasons == {"water": "hit", "copy": "duplicate", "near": "near duplicate", "drink": "semantic duplicate"}
     assert decision(context, "water").replaced == ("copy", "near", "drink")
     assert embedder.batches == [[WATER.text, DRINK.text]]
-
-
-def test_vectors_of_the_chunks_need_no_embeddings():
-    assert standing(assemble(hits_of(with_vectors(WATER, PARK, DRINK)), SEMANTIC)) == ["water", "park"]
 
 
 def test_only_what_has_no_vector_is_embedded_neighbors_too_in_one_batch():
@@ -129,12 +112,6 @@ def test_adjacent_chunks_stay_however_close_they_are():
     assert standing(semantic([chunks[0], replace(chunks[1], index=2)])) == ["water"]
 
 
-def test_one_chunk_is_not_embedded():
-    embedder = Embedder()
-    assemble(hits_of([WATER]), SEMANTIC, embeddings=embedder)
-    assert not embedder.batches
-
-
 def test_neither_vectors_nor_embeddings_is_an_error_before_anything_is_fetched():
     store = MemoryStore([WATER])
     with pytest.raises(ConfigError) as caught:
@@ -145,49 +122,15 @@ def test_neither_vectors_nor_embeddings_is_an_error_before_anything_is_fetched()
     assert store.round_trips == 0
 
 
-def test_a_vector_in_any_hit_is_enough():
-    empty = Chunk("empty", "E", " ", vector=(1.0, 0.0))
-    assert standing(assemble(hits_of([empty, WATER]), SEMANTIC)) == ["water"]
-
-
-def test_no_hits_are_no_error():
-    assert assemble([], SEMANTIC).text == ""
-    assert standing(assemble(hits_of([WATER]), replace(SEMANTIC, enabled=False))) == ["water"]
-
-
 def test_chunks_without_a_vector_are_noted():
     context = assemble(hits_of([*with_vectors(WATER), DRINK]), SEMANTIC)
     assert standing(context) == ["water", "drink"]
     assert context.trace.notes == ("semantic dedup: 1 of 2 chunks have no vector",)
 
 
-def test_an_odd_vector_is_left_out_and_noted():
-    odd = [replace(WATER, vector="0.1,0.2"), *with_vectors(DRINK)]  # type: ignore[arg-type]
-    assert assemble(hits_of(odd), SEMANTIC).trace.notes == (
-        "hit 'water': its vector is no list of finite numbers, left out",
-        "semantic dedup: 1 of 2 chunks have no vector",
-    )
-
-
-def test_vectors_of_two_models_are_not_compared_and_noted():
-    odd = [replace(WATER, vector=(1.0, 0.0, 0.0)), *with_vectors(DRINK)]
-    context = assemble(hits_of(odd), SEMANTIC)
-    assert standing(context) == ["water", "drink"]
-    assert context.trace.notes == ("semantic dedup: vectors of 2 and 3 dimensions are not compared with each other",)
-
-
 class Broken:
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         raise ConnectionError("refused")
-
-
-@pytest.mark.parametrize("answer", [None, [], [[1.0]], "ab", 7])
-async def test_embeddings_that_answer_otherwise_have_failed(answer: object):
-    context = assemble(hits_of([WATER, DRINK]), SEMANTIC, embeddings=lambda texts: answer)  # type: ignore[arg-type, return-value]
-    assert standing(context) == ["water", "drink"]
-    assert context.trace.notes[0].startswith(
-        "embeddings: no vectors (InputError: the embeddings must return one vector"
-    )
 
 
 async def test_embeddings_that_fail_leave_the_near_dedup_and_a_note():
@@ -204,43 +147,9 @@ async def test_embeddings_that_fail_leave_the_near_dedup_and_a_note():
         )
 
 
-async def test_on_store_error_raise_holds_for_embeddings():
-    config = replace(SEMANTIC, on_store_error="raise")
-    clear = pytest.raises(StoreError, match=r"^texts could not be embedded: ConnectionError: refused$")
-    with clear:
-        assemble(hits_of([WATER, DRINK]), config, embeddings=Broken())
-    with clear:
-        await aassemble(hits_of([WATER, DRINK]), config, embeddings=Broken())
-
-
 async def test_every_kind_of_embeddings_gives_the_same():
     hits = hits_of([WATER, PARK, DRINK])
     expected = assemble(hits, SEMANTIC, embeddings=Embedder())
     assert assemble(hits, SEMANTIC, embeddings=Documents()) == expected
     for embeddings in (Embedder(), Documents(), AsyncDocuments(), embed):
         assert await aassemble(hits, SEMANTIC, embeddings=embeddings) == expected
-
-
-async def test_synchronous_embeddings_run_in_a_thread():
-    embeddings = Documents()
-    await aassemble(hits_of([WATER, DRINK]), SEMANTIC, embeddings=embeddings)
-    assert embeddings.threads
-    assert threading.main_thread() not in embeddings.threads
-
-
-@pytest.mark.parametrize("embeddings", [embed, AsyncDocuments()])
-def test_what_can_only_be_awaited_needs_aassemble(embeddings: object):
-    with pytest.raises(InputError, match=r"has no embed_documents\(texts\); what can only be awaited needs aassemble"):
-        assemble(hits_of([WATER]), SEMANTIC, embeddings=embeddings)  # type: ignore[arg-type]
-
-
-async def test_what_can_not_embed_is_an_error():
-    with pytest.raises(InputError, match=r"^int is no function"):
-        await aassemble(hits_of([WATER]), SEMANTIC, embeddings=7)  # type: ignore[arg-type]
-
-
-def test_a_vector_is_no_part_of_a_chunks_identity():
-    (known,) = with_vectors(WATER)
-    assert known == WATER
-    assert hash(replace(known, vector=[1.0])) == hash(WATER)
-    assert "vector" not in repr(known)

@@ -9,18 +9,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import (
-    AssemblyConfig,
-    Chunk,
-    ChunkRef,
-    Context,
-    Hit,
-    MemoryIndex,
-    MemoryStore,
-    MetadataKeys,
-    aassemble,
-    assemble,
-)
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryIndex, MemoryStore, MetadataKeys, aassemble, assemble
 from ctxassembly.data.trace import Decision
 
 QUESTION = "In which city was the founder of the Lighthouse Choir born?"
@@ -64,12 +53,6 @@ def test_the_first_chunk_of_a_mentioned_document_joins_in_the_round_trip_of_the_
     assert [one.chunk_id for one in added(context)] == ["quist#0"]
     assert context.trace.round_trips == 1
     assert "quist" in {one.document_id for one in context.citations}
-
-
-def test_async_gives_the_same_context() -> None:
-    hits = [Hit(one) for one in FOUND]
-    context = asyncio.run(aassemble(hits, CONFIG, query=QUESTION, store=MemoryStore(STORED)))
-    assert context.text == assembled(MemoryStore(STORED)).text
 
 
 def renamed(one: Chunk) -> Chunk:
@@ -128,24 +111,6 @@ def test_titles_are_asked_for_only_where_chunks_compete_by_the_query(config: Ass
     assert not any(ref.named_in for refs in store.requests for ref in refs)
 
 
-def test_titles_are_asked_for_only_if_a_hit_has_one() -> None:
-    untitled = [Chunk(one.id, one.document_id, one.text, one.index) for one in FOUND]
-    store = MemoryStore([*untitled, QUIST])
-    assert not added(assembled(store, untitled))
-    assert not any(ref.named_in for refs in store.requests for ref in refs)
-
-
-def test_a_store_that_does_not_hold_the_hit_adds_nothing() -> None:
-    elsewhere = [chunk("choir", "Another text of another collection.", "Lighthouse Choir"), *OTHERS, QUIST]
-    assert not added(assembled(MemoryStore(elsewhere)))
-    assert not added(assembled(MemoryStore([QUIST])))
-
-
-def test_a_hit_without_neighbors_mentions_nothing() -> None:
-    alone = chunk("choir", FIRST, "Lighthouse Choir", no_neighbors=True)
-    assert not added(assembled(MemoryStore([alone, *STORED[1:]]), [alone, *OTHERS]))
-
-
 def test_only_the_five_best_hits_mention_and_at_most_eight_documents_join() -> None:
     assert not added(assembled(MemoryStore(STORED), [*OTHERS[:5], CHOIR]))
     names = [f"Marta Quist {letter * 3}" for letter in "abcdefghijkl"]
@@ -153,43 +118,6 @@ def test_only_the_five_best_hits_mention_and_at_most_eight_documents_join() -> N
     named = [chunk(name, SECOND.replace("Aarhus", name), name) for name in names]
     context = assembled(MemoryStore([naming, *OTHERS, *reversed(named)]), [naming, *OTHERS])
     assert [one.document_id for one in added(context)] == names[:8]
-
-
-class Careless(MemoryStore):
-    """A store that returns a document that nobody mentions."""
-
-    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        return [*super().fetch(refs), chunk("else", "Something else.", "Nobody Else")]
-
-
-def test_a_chunk_that_no_hit_mentions_was_not_asked_for() -> None:
-    context = assembled(Careless(STORED))
-    assert "quist#0" in {one.chunk_id for one in added(context)}
-    assert "else#0" not in {one.chunk_id for one in context.trace.decisions}
-    assert any("else#0" in note and "not asked for" in note for note in context.trace.notes)
-
-
-class WithoutTitles(MemoryStore):
-    """A store that fails to find titles."""
-
-    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        if any(ref.named_in for ref in refs):
-            raise ValueError("no titles today")
-        return super().fetch(refs)
-
-
-def test_neighbors_come_although_the_search_for_titles_fails() -> None:
-    next_to_choir = chunk("choir", "It sings in the city.", "Lighthouse Choir", 1)
-    context = assembled(WithoutTitles([*STORED, next_to_choir]))
-    assert "choir#1" in {one.chunk_id for one in context.trace.decisions}
-    assert not added(context)
-    assert any("no titles today" in note for note in context.trace.notes)
-
-
-def test_a_document_that_was_retrieved_does_not_join_again() -> None:
-    context = assembled(MemoryStore(STORED), [*FOUND, QUIST_LATER])
-    ids = [one.chunk_id for one in context.trace.decisions]
-    assert ids.count("quist#0") == ids.count("quist#1") == 1  # by the window of the hit
 
 
 def test_transform_fetched_sees_what_joins() -> None:

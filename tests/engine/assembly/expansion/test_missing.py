@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, Hit, MemoryStore, assemble
-from ctxassembly.protocols import ChunkOrigin
 
 UNFILTERED = AssemblyConfig(neighbors="unfiltered")
 
@@ -47,49 +45,24 @@ UNPLACED = Chunk("a", "D", "One text.")
 BESIDE = Chunk("b", "D", "Another text.")
 PLACED = Chunk("D#4", "D", "Text four.", index=4)
 FIRST = Chunk("D#0", "D", "Zero.", index=0)
-FACTS = Chunk("f", "D", "One -> is -> two", origin=ChunkOrigin((("facts", "D#4"),)))
 LINKED = Chunk("l", "D", "Linked.", next_id="m")
 
 
 @pytest.mark.parametrize(
     ("hits", "store", "start"),
     [
-        (
-            [UNPLACED],
-            Answering(),
-            "1 of 1 retrieved chunk has no chunk_",
-        ),
+        ([UNPLACED], Answering(), "1 of 1 retrieved chunk has no chunk_"),
         ([UNPLACED], Answering(UNPLACED, BESIDE), "1 of 1 retrieved chunk"),
-        ([UNPLACED, BESIDE, PLACED], None, "2 of 3 retrieved chunks have no chunk_index"),
-        ([UNPLACED, BESIDE], Answering(OSError("down")), "2 of 2 retrieved chunks"),
         ([Chunk("a", "D", "Text.", start=900)], Answering(), "1 of 1 retrieved chunk"),
-        (
-            [PLACED],
-            Answering(),
-            "The store has no chunk next to the retrieved ones, but chunk 4 of document ",
-        ),
-        ([PLACED], Answering(Chunk("D#3", "E", "Wrong.", index=3)), "The store has no chunk"),
+        ([PLACED], Answering(), "The store has no chunk next to the retrieved ones, but chunk 4 of document "),
         (
             [Chunk("x", "D", "One.", index=1), Chunk("y", "D", "Zero.", index=0)],
             Answering(),
             "The store has no chunk next to the retrieved ones, but chunks 1 and 0 of document 'D' were retrieved,",
         ),
-        (
-            [LINKED],
-            Answering(),
-            "The store has no chunk next to the retrieved ones, but chunk 'l' is linked to",
-        ),
-        (
-            [Chunk("a", "D", "Text.", start=900)],
-            Answering(finds_offsets=True),
-            "The store has no chunk next to the retrieved ones, but chunk 'a' begins at character 900",
-        ),
+        ([LINKED], Answering(), "The store has no chunk next to the retrieved ones, but chunk 'l' is linked to"),
         ([PLACED], Answering(OSError("down")), "The store failed (OSError: down). The text "),
-        (
-            [PLACED],
-            Answering(NotImplementedError("no get")),
-            "The store can't find adjacent chunks (NotImplementedErr",
-        ),
+        ([PLACED], Answering(NotImplementedError("no get")), "The store can't find adjacent chunks (NotImplementedErr"),
     ],
 )
 def test_what_is_missing_is_said(hits: list[Chunk], store: Any, start: str) -> None:
@@ -107,27 +80,11 @@ def test_hits_of_one_document_with_and_without_an_index_come_of_two_retrievers()
     ("hits", "store"),
     [
         ([UNPLACED], None),
-        ([UNPLACED, Chunk("E#0", "E", "Zero.", index=0)], None),
-        ([Chunk("a", "a", "One."), Chunk("b", "b", "Two.")], None),
         ([UNPLACED], Answering(UNPLACED)),  # all that its document has
-        (
-            [Chunk("a", "D", "Text.", start=0)],
-            MemoryStore([Chunk("a", "D", "Text.", start=0), Chunk("b", "D", "More.", start=9)]),
-        ),
         ([Chunk("D#0", "D", "Text.", index=0)], Answering()),  # it may be all
         ([FIRST, Chunk("D#1", "D", "One.", index=1)], Answering(FIRST, Chunk("D#1", "D", "One.", index=1))),
-        (
-            [PLACED, Chunk("E#3", "E", "Three.", index=3)],
-            MemoryStore([Chunk(f"E#{at}", "E", text, index=at) for at, text in ((2, "Two."), (3, "Three."))]),
-        ),
         ([], Answering()),
-        (
-            [Chunk("a", "D", "Text.", start=900)],
-            MemoryStore([Chunk("a", "D", "Text.", start=900), Chunk("b", "D", "On.", start=950)]),
-        ),
         ([Chunk("a", "D", "Text.", start=0)], Answering(finds_offsets=True)),  # it may be all
-        ([FACTS], Answering()),
-        ([PLACED, FACTS], MemoryStore([Chunk("D#3", "D", "Text three.", index=3), PLACED])),
         ([Chunk("a", "D", "Text.", metadata={"no_neighbors": True})], Answering()),
         # What stands before D#1 is a copy of E#0: no store is asked for it.
         ([Chunk("E#0", "E", "Same.", 0), Chunk("D#1", "D", "Text.", 1), Chunk("D#0", "D", "Same.", 0)], Answering()),
@@ -150,32 +107,6 @@ def test_where_a_hit_may_be_all_of_its_document_the_trace_says_what_cannot_be_to
     assert of(FIRST, others, store=MemoryStore([others])).trace.notes == ()
     assert of(FIRST, store=Answering(), config=AssemblyConfig(window=0)).trace.notes == ()
     assert all("down" in note for note in of(FIRST, store=Answering(OSError("down"))).trace.notes)
-
-
-def test_nobody_is_told_who_wants_no_neighbors() -> None:
-    assert said(PLACED, store=Answering(), config=AssemblyConfig(window=0)) is None
-    assert said(UNPLACED, BESIDE, store=Answering(), config=AssemblyConfig(enabled=False)) is None
-
-
-def test_nothing_is_missing_where_all_neighbors_are_hits_that_bring_none() -> None:
-    near = [Chunk(f"D#{at}", "D", f"Text {at}.", index=at, metadata={"no_neighbors": True}) for at in (3, 5)]
-    window = AssemblyConfig(window=1, candidate_window=1, neighbors="unfiltered")
-    assert said(PLACED, *near, store=MemoryStore([PLACED, *near]), config=window) is None
-    assert said(PLACED, near[1], store=MemoryStore([PLACED, near[1]]), config=window) is not None  # D#3 is
-
-
-def test_a_store_says_what_to_write() -> None:
-    for lack, hit, answer in (
-        ("place", UNPLACED, ()),
-        ("answer", PLACED, ()),
-        ("method", PLACED, (NotImplementedError(),)),
-    ):
-        assert (said(hit, store=Answering(*answer, **{lack: "write this"})) or "").endswith("Fix: write this")
-
-
-def test_hits_that_name_nothing_are_told_of_both() -> None:
-    message = said(Chunk("", "", "Text."), Chunk("b", "D", "Text two."), store=Answering())
-    assert "no chunk_index or prev/next links and neither document_id nor source (1 of them)" in (message or "")
 
 
 # One failure
@@ -210,23 +141,6 @@ def test_a_kind_of_reference_that_fails_costs_no_other_its_answer() -> None:
     assert context.trace.round_trips == len(store.asked) == 3
 
 
-def test_a_document_is_not_known_whole_where_asking_for_it_failed() -> None:
-    """Page 2 begins behind the end of page 1 only if nothing stands between."""
-    end = Chunk("a", "D", "Page one ends.", start=700, origin=ChunkOrigin((("page", 1),)))
-    begin = Chunk("b", "D", "Page two begins.", start=0, origin=ChunkOrigin((("page", 2),)))
-    whole = of(end, begin, store=MemoryStore([end, begin]))
-    failed = of(end, begin, CHUNKS[1], store=ByKind([*CHUNKS, end, begin], ValueError("no search")))
-    assert "Page one ends.\nPage two begins." in whole.text
-    assert "Page one ends.\nPage two begins." not in failed.text
-
-
-def test_a_store_that_cannot_be_reached_is_asked_once() -> None:
-    store = ByKind(CHUNKS, TimeoutError("late"))
-    context = of(CHUNKS[1], Chunk("x", "E", "Alone."), store=store)
-    assert context.citations[0].chunk_ids == ("D#1",)
-    assert len(store.asked) == 1
-
-
 # Links without documents
 
 
@@ -252,6 +166,18 @@ class ById:
         return [self.chunks[ref.chunk_id] for ref in refs if ref.chunk_id in self.chunks]
 
 
+@pytest.mark.parametrize("others", [(0, 2), (0, 1, 2)], ids=["beside it", "in its place"])
+@pytest.mark.parametrize("holds_filter", [None, True])
+def test_the_store_of_another_collection_gives_no_neighbors(others: Sequence[int], holds_filter: bool | None) -> None:
+    store = Answering(
+        *(Chunk(f"x{n}", "a", f"Part {n} of another text.", n) for n in others), holds_filter=holds_filter
+    )
+    context = of(Chunk("a#1", "a", "Rest.", 1), store=store)
+    assert context.text == "[1] Source: unknown\nRest."
+    (note,) = context.trace.notes
+    assert note.startswith("The store doesn't contain 1 of 1 retrieved chunk (first: 'a#1').")
+
+
 def test_links_alone_make_a_document() -> None:
     chunks = chain(*"abcdefgh")
     for config in (UNFILTERED, AssemblyConfig()):
@@ -260,26 +186,3 @@ def test_links_alone_make_a_document() -> None:
         assert context.citations[0].document_id == "e"
         assert context.trace.missing is None
     assert [each.chunk_ids for each in of(*reversed(chunks[:3])).citations] == [("a", "b", "c")]
-
-
-def test_chains_that_do_not_touch_stay_apart() -> None:
-    chunks = [*chain(*"abc"), *chain(*"xyz")]
-    context = of(chunks[1], chunks[4], store=ById(chunks))
-    assert [each.chunk_ids for each in context.citations] == [("a", "b", "c"), ("x", "y", "z")]
-
-
-def test_hits_that_are_linked_to_each_other_prove_nothing_by_their_offsets():
-    """A document of two chunks, both of them hits, lacks nothing."""
-    first = Chunk("a", "D", "Zero.", start=0, next_id="b")
-    second = Chunk("b", "D", "Nine hundred.", start=900, prev_id="a")
-    assert said(first, second, store=Answering()) is None
-    assert "begins at character 900" in str(said(replace(second, prev_id="x"), store=Answering()))
-
-
-def test_a_failure_is_noted_once_beside_what_the_hits_lack() -> None:
-    trace = of(UNPLACED, BESIDE, store=Answering(OSError("down"))).trace
-    failure, lack = trace.notes
-    assert failure == "store: no neighbors (OSError: down), the hits are kept without them"
-    assert lack.startswith("2 of 2 retrieved chunks have no chunk_index or prev/next links")
-    assert "down" not in lack
-    assert str(trace.missing).split("\n")[1].startswith("The store failed (OSError: down). ")

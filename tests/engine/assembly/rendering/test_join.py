@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from builders import decision, hits_of, numbered, split
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
+from builders import decision, hits_of, numbered, split, standing
+from ctxassembly import AssemblyConfig, Chunk, Context, assemble
 
 ROOMY = AssemblyConfig(format="minimal", max_tokens=1_000_000, dedup="none")
 
@@ -65,12 +65,6 @@ def test_a_short_overlap_that_is_recorded_goes_if_the_text_agrees(rule: str, rec
     assert (context.text == "De afspraak duurt een half uur. U brengt best uw identiteitskaart mee.") is bool(stripped)
 
 
-def test_a_recorded_overlap_is_one_with_the_chunk_before_alone():
-    first, second = two(SHORT_FIRST, SHORT_SECOND, index=3)
-    apart = joined(first, replace(second, index=7, metadata={"overlap_chars": 14}))
-    assert apart.text == f"{first.text}\n[...]\n{second.text}"
-
-
 @pytest.mark.parametrize(
     ("rule", "least", "most", "found"),
     [
@@ -94,12 +88,6 @@ def test_a_document_cut_with_overlap_is_whole_again(overlap: int):
         assert joined(*split("A", text, size=120, overlap=overlap, offsets=offsets)).text == text
 
 
-@pytest.mark.parametrize("overlap", [0, 1, 20])
-def test_offsets_prove_any_overlap(overlap: int):
-    text = numbered("w", 150)
-    assert joined(*split("A", text, size=120, overlap=overlap)).text == text
-
-
 @pytest.mark.parametrize(
     ("rule", "start", "second_start"),
     [
@@ -118,22 +106,12 @@ def test_wrong_offsets_are_not_believed(rule: str, start: int | None, second_sta
     assert context.trace.stripped_chars == 40
 
 
-def test_wrong_offsets_strip_nothing_where_the_text_shares_nothing():
-    first, second = two(numbered("v", 20), numbered("w", 20), start=0, second_start=40)
-    assert joined(first, second).text == f"{first.text}\n{second.text}"
-
-
 def test_offsets_that_restart_on_each_page_keep_both_pages():
     """Both begin with offset 0: nothing says that the second stands inside the first."""
     page = "Ziekenhuis Noord, afdeling radiologie, blad "
     first, second = two(page + "een: " + numbered("v", 9), page + "twee: " + numbered("w", 9), start=0, second_start=0)
     context = joined(first, second)
     assert context.text == f"{first.text}\n{second.text}"
-
-
-def test_offsets_tell_equal_rows_apart():
-    text = "Head.\n" + "2024-01-01 12:00:00 INFO heartbeat ok\n" * 20 + "Foot."
-    assert joined(*split("A", text, size=200, overlap=80)).text == text
 
 
 @pytest.mark.parametrize(
@@ -151,15 +129,6 @@ def test_a_contained_chunk_adds_nothing(rule: str, first: str, second: str, star
     contained = decision(context, "b")
     assert (contained.outcome, contained.reason, contained.because_of) == ("contained", "contained", "a")
     assert contained.stripped_chars == len(second)
-
-
-def test_the_bird_sings():
-    """A contained chunk once corrupted this text elsewhere to "The birdrd sings."."""
-    text = "The bird sings."
-    chunks = [Chunk("a", "A", text, 0, 0), Chunk("b", "A", "bird", 1, 4), Chunk("c", "A", "rd sings.", 2, 6)]
-    context = joined(*chunks)
-    assert context.text == text
-    assert {decision(context, name).because_of for name in "bc"} == {"a"}
 
 
 def test_a_chunk_after_a_contained_one_goes_on_from_the_container():
@@ -204,30 +173,6 @@ def test_adjacent_chunks_without_overlap(rule: str, second_start: int | None, gl
     assert sum(end - start for start, end in (s.span for s in context.provenance)) == len(context.text) - len(glue)
 
 
-@pytest.mark.parametrize(
-    ("rule", "text", "stands"),
-    [
-        ("white space after a passage goes", "text \n\t\n", "text"),
-        ("blank lines before a passage go", "\n  \n    indented", "    indented"),
-        ("the indentation of the first line stays", "    indented", "    indented"),
-    ],
-)
-def test_white_space_around_a_passage(rule: str, text: str, stands: str):
-    context = joined(Chunk("a", "A", text, 0, 0), config=replace(ROOMY, format="numbered"))
-    assert context.text == f"[1] Source: unknown\n{stands}"
-
-
-def test_chunks_of_different_documents_are_never_joined():
-    text = numbered("w", 40)
-    chunks = [Chunk("a", "A", text[:119], 0, 0), Chunk("b", "B", text[80:], 1, 80)]
-    assert joined(*chunks).text == f"{text[:119]}\n\n{text[80:]}"
-
-
-def test_two_chunks_at_the_same_index_both_stay_apart():
-    first, second = two(numbered("v", 9), numbered("w", 9), index=7)
-    assert joined(first, second).text == f"{first.text}\n[...]\n{second.text}"
-
-
 def test_a_chunk_touches_none_of_two_texts_that_have_one_id_in_its_document():
     """Two collections may both have the document, and offsets that touch by accident."""
     ours, theirs = "Leave is 25 days a year for everybody.", "Leave is 30 days, and the rest is paid."
@@ -239,16 +184,12 @@ def test_a_chunk_touches_none_of_two_texts_that_have_one_id_in_its_document():
         assert len(joined(*hits).passages) == 3
 
 
-def test_hits_that_the_store_lacks_of_a_document_with_two_texts_under_one_id_are_not_joined():
-    """The store tells which collection it has. The other hits may be of more than one."""
-    stored, theirs = (
-        Chunk("A#8", "A", "Leave is 30 days. " * 3, 3, 288),
-        Chunk("A#8", "A", "Leave is 25 days. " * 3, 3, 288),
-    )
-    first, second = (
-        Chunk("A#4", "A", "Ask your manager. " * 5, 7, 144),
-        Chunk("A#7", "A", "Ask the works council.", 8, 240),
-    )
-    hits = [Hit(chunk) for chunk in (theirs, first, stored, second)]
-    context = assemble(hits, AssemblyConfig(neighbors="unfiltered"), store=MemoryStore([stored]))
-    assert [len(passage.pieces) for passage in context.passages] == [1] * 4
+def test_what_lies_in_a_larger_chunk_is_dropped_and_traced():
+    text = numbered("w", 400)
+    inner = replace(split("D", text, size=200, overlap=40, indexed=False)[3], id="inner")
+    whole = split("D", text, size=len(text), indexed=False)[0]
+    context = assemble(hits_of([inner, whole], 0.9, 0.2), AssemblyConfig(dedup="none"))
+    assert standing(context) == [whole.id]
+    assert decision(context, "inner").outcome == decision(context, "inner").reason == "contained"
+    assert decision(context, "inner").because_of == whole.id
+    assert context.citations[0].score == 0.9

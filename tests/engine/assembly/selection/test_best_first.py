@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
 from builders import count, hits_of, standing
-from ctxassembly import AssemblyConfig, Chunk, Context, Conversation, Labels, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from ctxassembly.config.assembly import Cite
 
 QUERY = "When is ferritin measured?"
@@ -77,17 +76,6 @@ def test_a_table_is_read_whole_below_its_header_and_introduction():
     assert len([citation for citation in context.citations if citation.document_id == "T"]) == 1
 
 
-def test_a_table_that_goes_on_in_another_chunk_is_read_whole_too():
-    rows = [f"| room {n} | ferritin measured on the morning of day {n} |" for n in range(9)]
-    rows += [f"| room {n} | visitors wait on the morning of day {n} |" for n in range(9, 30)]
-    texts = ["| room | what |\n|---|---|\n" + "\n".join(rows[:10]), "\n".join(rows[10:])]
-    table = [Chunk(f"T{at}", "T", text, index=at, metadata={"source": "T.pdf"}) for at, text in enumerate(texts)]
-    chunks = [*table[:1], *document("A", 8), *document("B", 8), *table[1:]]
-    context = assemble(hits_of(chunks), SETTINGS, query=QUERY, store=MemoryStore([]))
-    (block,) = [block.text for block in context.blocks if "| room 0 |" in block.text]
-    assert all(row in block for row in rows)
-
-
 def list_of(item: str, last: int) -> list[str]:
     return [item if n == 3 else f"- Chairs of kind {n} are in the room, for visitors who wait." for n in range(last)]
 
@@ -104,117 +92,3 @@ def test_the_items_of_a_list_are_read_together_after_its_introduction(in_next_ch
     (block,) = [block.text for block in context.blocks if ANSWER in block.text]
     assert "\n".join([introduction, "", *items]) in block
     assert count(context.text) == context.token_count <= 4_000
-
-
-def test_a_long_list_is_divided():
-    """The item that answers is read first, with the introduction."""
-    items = list_of(f"- {ANSWER}", 90)
-    rules = Chunk("L0", "L", "These are the rules:\n\n" + "\n".join(items), index=0, metadata={"source": "L.pdf"})
-    context = assemble(hits_of([*document("A", 4), rules, *document("B", 4)]), SETTINGS, query=QUERY)
-    assert ANSWER in context.blocks[0].text
-    assert "These are the rules:" in context.blocks[0].text
-    assert items[80] not in context.blocks[0].text
-    assert items[80] in context.text
-
-
-def test_a_published_order_is_unchanged():
-    context = long_context(replace(SETTINGS, order="documents"))
-    assert [citation.document_id for citation in context.citations] == ["A", "B"]
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        replace(SETTINGS, rank_by="rank"),
-    ],
-)
-def test_without_scores_of_the_query_documents_are_ordered_by_their_best_hit(config: AssemblyConfig):
-    assert long_context(config).text == long_context(replace(config, order="documents")).text
-
-
-def test_without_a_query_too():
-    hits = hits_of([*document("A", 8), *document("B", 8, answer_in=4)])
-    assert assemble(hits, SETTINGS).text == assemble(hits, replace(SETTINGS, order="documents")).text
-
-
-def test_a_short_context_has_a_label_for_each_document_the_best_one_first():
-    hits = hits_of([*document("A", 2), *document("B", 2, answer_in=1)])
-    context = assemble(hits, SETTINGS, query=QUERY)
-    assert [citation.document_id for citation in context.citations] == ["B", "A"]
-
-
-def test_a_chunk_that_must_be_kept_whole_is_never_divided():
-    context = long_context(keep_whole=True)
-    assert len(standing(context)) == len(set(standing(context))) == 16
-    assert "B4" in context.citations[0].chunk_ids
-    assert context.citations[0].document_id == "B"
-
-
-def test_with_a_label_for_each_chunk_none_is_divided_and_the_best_one_comes_first():
-    context = long_context(replace(SETTINGS, cite="chunk"))
-    assert len(standing(context)) == len(set(standing(context))) == 16
-    assert context.citations[0].chunk_ids == ("B4",)
-
-
-def test_a_label_for_each_passage():
-    context = long_context(replace(SETTINGS, cite="passage"))
-    assert ANSWER in context.blocks[0].text
-    assert all(
-        len({piece.candidate.chunk.document_id for piece in passage.pieces}) == 1 for passage in context.passages
-    )
-    assert len(context.passages) == len(context.citations)
-
-
-def test_a_page_summary_is_shown_once_for_each_document():
-    context = long_context(page_summary="All about waiting.")
-    assert context.text.count("All about waiting.") == 2
-    assert "All about waiting." in context.blocks[0].text
-
-
-@pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
-def test_labels_go_on_in_the_next_context(cite: str):
-    labels, config = Labels(), replace(SETTINGS, cite=cite)
-    hits = hits_of([*document("A", 8), *document("B", 8, answer_in=4)])
-    used = [
-        citation.label
-        for _ in range(2)
-        for citation in assemble(hits, config, query=QUERY, conversation=Conversation(labels=labels)).citations
-    ]
-    assert used == [str(number) for number in range(1, len(used) + 1)]
-    assert labels.next == len(used) + 1
-
-
-def overlapping(name: str, count: int, answer_in: int) -> list[Chunk]:
-    """Chunks of which each begins with the last 150 characters of the one before."""
-    start, chunks = 0, list[Chunk]()
-    for chunk in document(name, count, answer_in=answer_in):
-        tail = f"{chunks[-1].text[-150:]} " if chunks else ""
-        chunks.append(replace(chunk, text=f"{tail}{chunk.text}", start=max(start - len(tail), 0)))
-        start += len(chunk.text) + 1
-    return chunks
-
-
-def test_text_that_two_chunks_share_is_read_in_the_part_of_its_sentence():
-    whole = " ".join(chunk.text for chunk in document("B", 8, answer_in=4))
-    hits = hits_of(overlapping("B", 8, answer_in=4))
-    context = assemble(hits, replace(SETTINGS, max_tokens=8_000), query=QUERY)
-    for number in range(80):
-        assert context.text.count(filler("B", number)) == 1
-    for source in context.provenance:
-        assert source.start is not None
-        assert whole[source.start : source.end] == context.text[slice(*source.span)]
-
-
-@pytest.mark.parametrize("granularity", ["sentence", "chunk", "passage"])
-@pytest.mark.parametrize("max_tokens", [2_000, 8_000])
-def test_with_a_label_for_each_chunk_none_has_two_where_chunks_share_parts_of_sentences(
-    granularity: str, max_tokens: int
-):
-    text = " ".join(chunk.text for chunk in document("B", 12, answer_in=4))
-    chunks = [Chunk(f"B{at}", "B", text[at : at + 1_050], index=at // 900, start=at) for at in range(0, 11_700, 900)]
-    config = replace(SETTINGS, cite="chunk", max_tokens=max_tokens, granularity=granularity)
-    context = assemble(hits_of(chunks), config, query=QUERY)
-    assert len(standing(context)) == len(set(standing(context))) > 5
-    assert ANSWER in context.blocks[0].text
-    places = sorted((source.start, source.end) for source in context.provenance)
-    assert all(end <= start for (_, end), (start, _) in pairwise(places))

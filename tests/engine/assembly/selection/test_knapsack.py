@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from builders import count, decision, hits_of, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, Supplement, assemble
-from stopwatch import grows_less
-from strategies import words
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 
 FILLER = [f"Line {n} of this leaflet tells you nothing that is new." for n in range(30)]
 ANSWER = "Stop taking blood thinners five days before the biopsy."
@@ -68,21 +64,6 @@ def test_each_piece_is_cited_and_flagged():
         assert context.text[slice(*source.span)] == leaflet(3, 20).text[slice(*source.chunk_span)]
 
 
-def test_sentences_that_follow_each_other_are_one_source():
-    (source,) = packed([leaflet(3, 4, 5)], 60).provenance
-    assert source.chunk_span[1] - source.chunk_span[0] > 2 * len(ANSWER)
-
-
-def test_while_everything_fits_all_of_it_stands():
-    context = packed([leaflet(3)], 1_000)
-    assert decision(context, "A0").outcome == "kept"
-
-
-def test_nothing_is_said_twice():
-    context = packed([leaflet(3, document_id="A"), leaflet(3, document_id="B")], 300)
-    assert context.text.count("8 days") == 1
-
-
 def test_what_two_chunks_share_belongs_to_the_first_and_stands_once():
     document = leaflet(15).text
     middle = document.index("Stop taking") + 20
@@ -128,44 +109,12 @@ def test_a_query_that_tells_nothing_reads_nothing_beyond_the_window(query: str):
     assert context.text == assemble(hits, AssemblyConfig(), store=MemoryStore(chunks)).text
 
 
-def test_the_room_beside_the_window_is_all_that_what_is_beyond_it_may_take():
-    chunks = [words_of("A", n) for n in range(9)]
-    chunks[6], chunks[7] = Chunk("A6", "A", ANSWER, index=6), Chunk("A7", "A", f"{ANSWER} {ANSWER}", index=7)
-    config = AssemblyConfig(granularity="chunk")
-    window = assemble(hits_of(chunks[4:5]), replace(config, candidate_window=1), query=QUERY, store=MemoryStore(chunks))
-    for more in range(2 * count(ANSWER)):
-        limited = replace(config, max_tokens=window.token_count + more)
-        context = assemble(hits_of(chunks[4:5]), limited, query=QUERY, store=MemoryStore(chunks))
-        assert context.token_count <= limited.max_tokens
-        assert {"A3", "A4", "A5"} <= {source.chunk_id for source in context.provenance}
-
-
 def test_without_a_pool_or_a_query_the_window_is_all_that_is_fetched():
     chunks = [words_of("A", n) for n in range(9)]
     for options, query in (({"candidate_window": 0}, QUERY), ({}, None), ({"rank_by": "rank"}, QUERY), ({}, "  ")):
         store = MemoryStore(chunks)
         assemble(hits_of(chunks[4:5]), AssemblyConfig(**options), query=query, store=store)
         assert [ref.index for ref in store.requests[0]] == [3, 5, 4]
-
-
-def test_without_a_window_nothing_is_fetched_at_all():
-    store = MemoryStore([words_of("A", n) for n in range(9)])
-    assemble(hits_of([words_of("A", 4)]), AssemblyConfig(window=0), query=QUERY, store=store)
-    assert store.round_trips == 0
-
-
-@pytest.mark.parametrize(
-    ("rule", "options", "query", "outcome"),
-    [
-        ("sentences if there is a query", {}, QUERY, "cut"),
-        ("chunks without one, and a hit that doesn't fit whole is cut", {}, None, "cut"),
-        ("such as compression", {"compress": "extractive"}, QUERY, "compressed"),
-    ],
-)
-def test_what_auto_does(rule: str, options: dict[str, Any], query: str | None, outcome: str):
-    small = Chunk("s", "S", "Short.")
-    context = packed([small, leaflet(3)], 60, query, granularity="auto", **options)
-    assert decision(context, "A0").outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -205,58 +154,11 @@ def test_the_passage_that_answers_stands_whatever_its_rank():
         assert len(context.provenance) == 3
 
 
-@pytest.mark.parametrize(("limit", "stand"), [(360, (7, 0, 1)), (200, (1, 7, 0))])
-def test_auto_keeps_passages_together_under_the_least_pressure_then_chunks(limit: int, stand: tuple[int, int, int]):
-    """Eight passages of two chunks, of which only the first answers."""
-    answers = [Chunk(f"{name}0", name, f"{name}: {ANSWER.replace('five', name)}", index=0) for name in "ABCDEFGH"]
-    others = [Chunk(f"{name}1", name, f"{name}: {FILLER[0]} {FILLER[1]}", index=1) for name in "ABCDEFGH"]
-    standing_of = standing(packed([*answers, *others], limit, granularity="auto"))
-    parts = [[f"{name}{n}" in standing_of for n in (0, 1)] for name in "ABCDEFGH"]
-    assert (parts.count([True, True]), parts.count([True, False]), parts.count([False, False])) == stand
-
-
 def test_a_passage_is_worth_what_its_best_sentence_is():
     chunks = [each for name in "ABC" for each in passage_of(name, answers=name == "B")]
     context = packed(chunks, 8_000, granularity="passage", min_relevance=0.75)
     assert standing(context) == ["B0", "B1", "B2"]
     assert decision(context, "A0").reason == "below the minimum relevance"
-
-
-def test_auto_chooses_sentences_of_chunks_too_long_to_be_kept_whole():
-    chunks = [leaflet(3), leaflet(5, document_id="B")]
-    assert {each.outcome for each in packed(chunks, 500, granularity="auto").trace.decisions} >= {"cut"}
-
-
-def test_a_supplement_stands_beside_a_best_hit_that_stands_in_part():
-    config = AssemblyConfig(max_tokens=120, granularity="sentence")
-    context = assemble(hits_of([leaflet(3)]), config, query=QUERY, supplement=Supplement("A fact."))
-    assert "A fact." in context.text
-    assert "8 days" in context.text
-
-
-@pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base", words, len])
-@pytest.mark.parametrize("limit", [5, 17, 40, 90, 200])
-def test_the_budget_is_used_but_never_passed(encoding: Any, limit: int):
-    context = packed([leaflet(3, 9, 20), leaflet(2, document_id="B")], limit, encoding=encoding)
-    assert context.text
-    if limit >= 90 and encoding is not len:
-        assert context.token_count >= limit * 0.8
-
-
-def test_a_limit_of_characters_holds_as_well():
-    context = packed([leaflet(3, 9, 20)], 8_000, max_characters=300)
-    assert 150 < len(context.text) <= 300
-    assert "8 days" in context.text
-
-
-def test_many_short_lines_take_time_in_proportion():
-    """Ten times the lines take some ten times the time; a quadratic search would take a hundred times."""
-
-    def packing(lines: int) -> Callable[[], object]:
-        chunk = Chunk("a", "A", "\n".join(f"x{n}" for n in range(lines)))
-        return lambda: packed([chunk], 500, query="x77")
-
-    assert grows_less(packing, 4_000, 40_000, 50)
 
 
 # The budget as a cap
@@ -274,18 +176,6 @@ def test_what_is_worth_too_little_is_left_out_even_where_everything_fits(granula
     assert [decision(context, name).reason for name in ("B0", "C0")] == ["below the minimum relevance"] * 2
     assert context.trace.excluded_tokens > 2 * 300
     assert context.trace.documents_dropped == 0  # for the budget
-
-
-def test_what_the_budget_leaves_out_is_told_from_what_is_worth_too_little():
-    chunks = [leaflet(3, 9, 15), leaflet(4, document_id="B"), leaflet(document_id="C")]
-    tight, roomy = (packed(chunks, limit, min_relevance=0.8) for limit in (40, 8_000))
-    assert {each.chunk_id: each.reason for each in tight.trace.decisions} == {
-        "A0": "sentence",
-        "B0": "budget",
-        "C0": "budget",
-    }
-    assert standing(roomy) == ["A0", "B0"]
-    assert decision(roomy, "C0").reason == "below the minimum relevance"
 
 
 def test_a_note_says_what_the_next_tokens_would_add():
@@ -307,27 +197,3 @@ def test_where_the_words_of_the_query_tell_nothing_apart_no_rank_is_worth_too_li
     chunks = [leaflet(document_id=name) for name in "ABCDEFGHIJ"]
     context = packed(chunks, 8_000, "Xylophone?", granularity="chunk", dedup="none", min_relevance=0.5)
     assert len(set(standing(context))) == 10
-
-
-def test_a_document_below_the_minimum_is_not_dropped_for_the_budget():
-    chunks = [words_of("B", n) for n in range(9)]
-    stored = MemoryStore([*chunks, leaflet(3)])
-    config = AssemblyConfig(min_relevance=0.9)
-    context = assemble(hits_of([leaflet(3), chunks[4]]), config, query=QUERY, store=stored)
-    assert decision(context, "B4").reason == "below the minimum relevance"
-    assert decision(context, "B1").reason == "beyond the window"
-    assert context.trace.documents_dropped == 0
-
-
-def test_without_a_query_nothing_is_worth_too_little():
-    chunks = [leaflet(3), leaflet(document_id="B")]
-    assert standing(packed(chunks, 8_000, None, granularity="auto", min_relevance=1)) == ["A0", "B0"]
-
-
-def test_what_is_beyond_the_window_may_stand_if_it_is_worth_it():
-    chunks = [words_of("A", n) for n in range(9)]
-    chunks[7] = Chunk("A7", "A", ANSWER, index=7)
-    context = assemble(hits_of(chunks[4:5]), AssemblyConfig(min_relevance=0.75), query=QUERY, store=MemoryStore(chunks))
-    assert standing(context) == ["A7"]
-    assert decision(context, "A4").reason == "below the minimum relevance"
-    assert decision(context, "A1").reason == "beyond the window"

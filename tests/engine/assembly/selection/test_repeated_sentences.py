@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from builders import count, decision, hits_of, split, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from stopwatch import grows_less
-from test_scaling import WORDS, calls_of
+from test_scaling import WORDS
 
 SHARED = (
     "The archive is open to all who carry a reader's card. "
@@ -68,19 +65,6 @@ def test_borders_of_chunks_hide_nothing():
     assert {each.because_of for each in context.trace.decisions if each.reason == "repeated"} <= {"S0", "S1", "S2"}
 
 
-def test_what_a_border_left_of_a_sentence_goes_with_those_beside_it():
-    whole, part = own_and_shared("south"), chunk("part", SHARED[20:-20])
-    context = once([whole, part])
-    assert standing(context) == ["south0"]
-    assert decision(context, "part0").because_of == "south0"
-
-
-def test_white_space_makes_no_difference():
-    wrapped = SHARED.replace(" is ", "\n   is ").replace("floor and", "floor\nand")
-    context = once([own_and_shared("south"), own_and_shared("north", wrapped)])
-    assert "Cards" not in context.blocks[1].text
-
-
 @pytest.mark.parametrize(
     ("what", "shared"),
     [
@@ -110,56 +94,9 @@ def test_what_has_to_stand_whole_loses_nothing():
     assert decision(context, "west0").reason == "repeated"
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"dedup_sentences": False},
-        {"dedup": "none"},
-        {"enabled": False},
-    ],
-)
+@pytest.mark.parametrize("options", [{"dedup_sentences": False}, {"dedup": "none"}, {"enabled": False}])
 def test_where_duplicates_or_documents_stay_as_they_are_so_do_sentences(options: dict[str, Any]):
     assert once([own_and_shared("south"), own_and_shared("north")], **options).text.count(SHARED) == 2
-
-
-@pytest.mark.parametrize("granularity", ["auto", "passage", "chunk", "sentence"])
-@pytest.mark.parametrize("query", [None, "who may look at maps?"])
-@pytest.mark.parametrize("dedup", ["exact", "near"])
-def test_whatever_decides_what_stands(granularity: Any, query: str | None, dedup: Any):
-    context = once(
-        [own_and_shared("south"), own_and_shared("north")], query, granularity=granularity, dedup=dedup, window=0
-    )
-    assert context.text.count("Cards are issued") == 1
-
-
-def test_nothing_is_taken_out_for_a_copy_that_has_no_room():
-    """The better-ranked copy stands in part: the other one has the rest."""
-    long = chunk("south", f"{SHARED} " + "The south wing is long. " * 60)
-    short = chunk("north", f"{SHARED} It is short.")
-    context = once([replace(long, id="best"), short], max_tokens=40, format="minimal")
-    assert context.text.count("Maps may be looked at") <= 1
-    both = once([short, long], "maps supervision", max_tokens=90)
-    assert both.text.count("Maps may be looked at") == 1
-
-
-def test_sources_quotes_and_a_saved_context_are_those_of_what_stands():
-    context = once([own_and_shared("south"), own_and_shared("north")])
-    texts = {each.id: each.text for each in (own_and_shared("south"), own_and_shared("north"))}
-    for source in context.provenance:
-        assert context.text[slice(*source.span)] == texts[source.chunk_id][slice(*source.chunk_span)]
-    assert [each.chunk_id for each in context.provenance] == ["south0", "north0", "north0"]
-    assert Context.from_dict(context.to_dict()).to_dict() == context.to_dict()
-    (quote,) = context.check_quotes('They say "Maps may be looked at under supervision only."')
-    assert (quote.label, quote.found) == ("1", True)
-    page = context.to_html()
-    assert "repeated" in page
-    assert "south0" in page
-
-
-def test_a_labeled_chunk_each_reads_the_same():
-    context = once([own_and_shared("south"), own_and_shared("north")], cite="chunk", order="edges")
-    assert context.text.count("Cards are issued") == 1
-    assert [each.best_chunk_id for each in context.citations] == ["south0", "north0"]
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -188,37 +125,3 @@ def test_every_sentence_stands_once_and_none_is_lost(seed: int):
     }
     assert all(context.text.count(each) >= 1 for each in retrieved)
     assert all(context.text.count(section) == 1 for section in sections if len(section) >= 100 and section in texts)
-
-
-def test_time_grows_with_the_text():
-    def hits(sentences: int) -> list[Chunk]:
-        draw = random.Random(sentences)
-        said = [f"{' '.join(draw.choices(WORDS, k=9)).capitalize()} {n}." for n in range(sentences // 4)]
-        return [
-            chunk(f"{n}", " ".join(f"{each} Of {n} alone {at}." for at, each in enumerate(said[n % 2 :: 2])))
-            for n in range(8)
-        ]
-
-    def calls(sentences: int) -> float:
-        chunks = hits(sentences)
-        config = AssemblyConfig(max_tokens=1_000_000)
-        return calls_of(lambda: assemble(hits_of(chunks), config)) / sentences
-
-    calls(500)
-    few, many = calls(2_000), calls(8_000)
-    assert many <= 1.5 * few
-
-
-def test_time_grows_with_those_that_wait_for_room():
-    """Many documents that share a section, of which a few have room."""
-
-    def prepared(number: int) -> Callable[[], object]:
-        hits = hits_of([chunk(str(n), f"Of wing {n} nothing is known. {SHARED}") for n in range(number)])
-
-        def run() -> None:
-            context = assemble(hits, AssemblyConfig(max_tokens=1_000))
-            assert "repeats" in {stage.name for stage in context.trace.stages}
-
-        return run
-
-    assert grows_less(prepared, 400, 6_400, 16 * 1.6)

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from leaflet import ANSWER, LEAFLET, QUERY
 
 from builders import count
-from chain_parts import KEYWORDS, Scripted
-from ctxassembly import (
-    AnswerChain,
-    AssemblyConfig,
-    Chunk,
-    ConfigError,
-    Context,
-    Conversation,
-    Hit,
-    InputError,
-    Labels,
-    MemoryIndex,
-    StoreError,
-    aassemble,
-    assemble,
-)
-from ctxassembly.comparison import compare
-from ctxassembly.protocols import StageBegan, StageEnded
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, InputError, StoreError, aassemble, assemble
 
 PARTS = ("heart", "liver", "stomach", "knee", "ear")
 HITS = [
@@ -69,14 +49,6 @@ def test_whole_chunks_and_passages_are_chosen_by_it_too_and_the_budget_holds(gra
     assert count(found.text) == found.token_count <= most
     assert ANSWER in found.text
     assert ANSWER not in context(None, config, hits).text
-
-
-def test_excerpts_of_compression_are_chosen_by_it():
-    text = "Letters before an examination are sent. Towels lie there. Fluids before an examination are fine."
-    config = AssemblyConfig(max_tokens=14, format="minimal", granularity="chunk", compress="extractive")
-    hits = [Hit(Chunk("a", "a", text))]
-    assert context(None, config, hits).text.startswith("Letters")
-    assert context(Fluids(), config, hits).text.startswith("Fluids")
 
 
 async def test_sync_and_async_give_the_same():
@@ -119,13 +91,6 @@ def test_it_is_not_asked_where_no_query_chooses(config: AssemblyConfig, query: s
     assert not scorer.asked
     assert "score" not in {stage.name for stage in with_it.trace.stages}
     assert not assemble([], config, query=query, scorer=scorer).text
-
-
-def test_a_worth_that_stops_is_asked_for_though_everything_fits():
-    config = AssemblyConfig(format="minimal", granularity="sentence", min_relevance=0.55)
-    hits = [Hit(Chunk("letter", "letter", "Before your examination you get a letter.")), Hit(Chunk("b", "b", ANSWER))]
-    assert ANSWER not in context(None, config, hits).text
-    assert ANSWER in context(Fluids(), config, hits).text
 
 
 def test_a_hits_own_vector_is_used_where_it_is_a_sentence():
@@ -174,101 +139,6 @@ async def test_a_scorer_that_fails_costs_nothing_but_its_scores(scorer: Callable
     assert raised.value.__cause__ is not None
 
 
-def test_scores_that_are_not_finite_are_none():
-    def some(query: str, sentences: list[str]) -> list[float]:
-        return [1.0 if "Fluids" in each else math.nan if "six" in each else 0.0 for each in sentences]
-
-    found = context(some)
-    assert ANSWER in found.text
-    assert found.trace.notes == ("scorer: 1 sentence has no finite score, left to its words",)
-    none = context(lambda query, sentences: [math.nan for _ in sentences])
-    assert none.text == context(None).text
-    assert none.trace.notes == ("scorer: no score is finite, chosen by words alone",)
-
-
-def test_an_assembly_that_is_cancelled_is_cancelled():
-    def stop(query: str, sentences: list[str]) -> list[float]:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        context(stop)
-
-
-def test_the_trace_tells_what_was_asked_and_so_do_spans():
-    events: list[Any] = []
-    scorer = Fluids()
-    found = context(scorer, on_stage=events.append)
-    (stage,) = [each for each in found.trace.stages if each.name == "score"]
-    assert (stage.chunks_in, stage.chunks_out, stage.counts) == (6, 6, {"sentences": 16, "asked": 16})
-    assert stage.elapsed_ms > 0
-    assert StageBegan("score", {"chunks": 6}) in events
-    assert StageEnded("score", {"chunks": 6, "sentences": 16, "asked": 16}) in events
-    (again,) = [each for each in context(scorer).trace.stages if each.name == "score"]
-    assert again.counts == {"sentences": 16, "asked": 0}
-    assert Context.from_dict(found.to_dict()).trace == found.trace
-    assert stage.counts in [each.counts for each in Context.from_dict(found.to_dict()).trace.stages]
-    assert "calls the scorer for sentences" in found.to_html()
-
-
-def test_a_failure_is_a_note_of_its_stage():
-    events: list[Any] = []
-    context(raising, on_stage=events.append)
-    (ended,) = [each for each in events if isinstance(each, StageEnded) and each.name == "score"]
-    assert ended.outputs["notes"] == ["scorer: no scores (ConnectionError: no route), chosen by words alone"]
-    assert ended.outputs["asked"] == 0
-
-
-def test_labels_of_a_conversation_are_not_held_while_it_is_asked():
-    labels = Labels()
-
-    def beside(query: str, sentences: list[str]) -> list[float]:
-        assert labels.reserve(1) == 1
-        labels.release(1, 2)
-        return Fluids()(query, sentences)
-
-    found = context(
-        beside, AssemblyConfig(max_tokens=24, granularity="sentence"), conversation=Conversation(labels=labels)
-    )
-    assert not found.trace.notes
-    assert found.citations[0].label == "1"
-
-
 def test_what_is_no_scorer_is_an_error_before_anything_is_asked():
     with pytest.raises(InputError, match="scorer must be a model with embed_query"):
         context("all-MiniLM-L6-v2")
-
-
-def test_comparisons_take_one():
-    with_it = compare(HITS, [CONFIG, AssemblyConfig(max_tokens=20)], query=QUERY, scorer=Fluids(), evidence=[ANSWER])
-    assert [row.evidence for row in with_it.rows] == [1.0, 1.0]
-    assert [row.evidence for row in compare(HITS, [CONFIG], query=QUERY, evidence=[ANSWER]).rows] == [0.0]
-
-
-async def test_an_answer_chain_takes_one():
-    index = MemoryIndex([hit.chunk for hit in HITS])
-    every = {"retrieval": KEYWORDS, "assembly": CONFIG}
-
-    def chain(**options: Any) -> AnswerChain:
-        return AnswerChain.from_index(index, Scripted("Yes [1]."), **every, **options)
-
-    question = "May I drink before the examination? Keep the leaflet."
-
-    def fluids(query: str, sentences: list[str]) -> list[float]:
-        return [1.0 if "Fluids" in each else 0.0 for each in sentences]
-
-    for answer in (chain(scorer=fluids).answer(question), await chain(scorer=fluids).aanswer(question)):
-        assert answer.context is not None
-        assert ANSWER in answer.context.text
-    without = chain().answer(question).context
-    assert without is not None
-    assert ANSWER not in without.text
-    with pytest.raises(ConfigError, match="scorer must be a model"):
-        chain(scorer="all-MiniLM-L6-v2")
-
-
-@given(st.lists(st.one_of(st.floats(), st.just("x"), st.none()), max_size=16), st.integers(1, 80))
-def test_whatever_it_says_the_budget_holds_and_every_hit_is_told_of(said: list[Any], most: int):
-    config = AssemblyConfig(max_tokens=most)
-    found = context(lambda query, sentences: [*said, *[0.0] * 16][: len(sentences)], config)
-    assert count(found.text) <= most
-    assert {decision.chunk_id for decision in found.trace.decisions} == {hit.chunk.id for hit in HITS}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from builders import count, decision, hits_of, numbered
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.config.assembly import Cite, Granularity
-from stopwatch import grows_less
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
+from ctxassembly.config.assembly import Granularity
 
 HEAD = "| ward | visiting hours | telephone |\n|---|---|---|"
 SETTINGS = AssemblyConfig(max_tokens=400, format="minimal", window=1, fill=True)
@@ -55,21 +53,6 @@ def test_a_chunk_that_begins_inside_a_table_comes_with_the_header(granularity: G
     assert decision(context, "T0").shortened
 
 
-def test_a_fetched_chunk_has_the_header_too():
-    chunks = table()
-    context = context_of(replace(SETTINGS, granularity="chunk"), 1, query="ward 12", chunks=chunks)
-    assert context.text.startswith(f"{HEAD}\n[...]\n{row(12)}")
-
-
-@pytest.mark.parametrize("max_tokens", range(120, 480, 9))
-@pytest.mark.parametrize("granularity", ["chunk", "passage"])
-def test_the_last_rows_make_room_for_the_header(max_tokens: int, granularity: Granularity):
-    context = context_of(replace(SETTINGS, granularity=granularity, max_tokens=max_tokens), 2, 0, query=None)
-    assert context.text.startswith(HEAD)
-    assert row(24) in context.text
-    assert context.token_count == count(context.text) <= max_tokens
-
-
 def test_a_chunk_that_must_be_kept_whole_is_not_cut_for_a_header():
     chunks = table(keep_whole=True)
     whole = count(chunks[2].text)
@@ -77,35 +60,11 @@ def test_a_chunk_that_must_be_kept_whole_is_not_cut_for_a_header():
     assert context.text == chunks[2].text
 
 
-@pytest.mark.parametrize("cite", ["passage", "chunk"])
-def test_with_a_label_for_each_passage_or_chunk_the_header_has_one_if_there_is_room(cite: Cite):
-    config = replace(SETTINGS, granularity="chunk", cite=cite, format="numbered", max_tokens=560, window=0)
-    context = context_of(config, 2, 0)
-    assert [citation.chunk_ids for citation in context.citations] == [("T0",), ("T2",)]
-    assert HEAD in context.blocks[0].text
-    whole = context_of(replace(config, max_tokens=context.token_count - 1), 2, 0)
-    assert [citation.chunk_ids for citation in whole.citations] == [("T2",)]
-    assert decision(whole, "T2").outcome == "kept"
-
-
-def test_a_header_that_is_included_is_not_repeated():
-    context = context_of(replace(SETTINGS, granularity="chunk", max_tokens=2_000), 0, 2)
-    assert context.text.count(HEAD) == 1
-
-
 @pytest.mark.parametrize("change", [{"document_id": "U"}, {"text": rows(24, 36).replace(" | 0", " | 1 | 0")}])
 def test_rows_of_another_table_have_none(change: dict):
     chunks = table()
     other = replace(chunks[2], **change)
     context = assemble(hits_of([other, chunks[0]]), replace(SETTINGS, granularity="chunk"), query=QUERY)
-    assert HEAD not in context.text
-
-
-def test_a_chunk_that_may_not_be_read_gives_no_header():
-    chunks = table(team="a")
-    chunks[0] = replace(chunks[0], metadata={"team": "b"})
-    config = replace(SETTINGS, granularity="chunk", window=3)
-    context = assemble([Hit(chunks[2])], config, query=QUERY, store=MemoryStore(chunks))
     assert HEAD not in context.text
 
 
@@ -123,17 +82,3 @@ def test_the_header_is_read_in_the_part_of_its_rows(granularity: Granularity):
     context = assemble(hits, config, query="When is ferritin measured?")
     assert len(context.citations) > 2
     assert f"{HEAD}\n[...]\n| ferritin 0 |" in context.text
-
-
-def test_time_is_about_linear_in_the_tables():
-    """None of their headers fits without a cut."""
-
-    def assembling(length: int) -> Callable[[], object]:
-        tables = [
-            [replace(chunk, document_id=f"T{n}", text=f"{chunk.text} {n}") for chunk in table()] for n in range(length)
-        ]
-        hits = hits_of([chunks[2] for chunks in tables] + [chunks[0] for chunks in tables])
-        config = AssemblyConfig(max_tokens=count(tables[0][2].text) * length, format="minimal", window=0)
-        return lambda: assemble(hits, config)
-
-    assert grows_less(assembling, 20, 200, 30)

@@ -1,1 +1,0 @@
-"""LlamaIndex's nodes, messages and models as the engine has them."""

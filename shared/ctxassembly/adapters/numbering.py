@@ -1,0 +1,217 @@
+"""Chunks fresh from a splitter -> chunks that know their place: document, index, and an id made of both.
+
+Both chunks of an overlap are at hand here, and one follows the other for certain. So an overlap that is too short to be
+found later, from two texts alone, is recorded in the metadata, unless the offsets show it.
+
+Places that a chunk has already are kept. Places that contradict each other are refused: with a made-up index, text that
+isn't continuous would be joined as if it were.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.metadata_keys import FILE_PATH_KEY, MetadataKeys, get_path, to_integer
+from ctxassembly.errors import InputError
+from ctxassembly.safe_repr import safe_repr, to_id
+
+IdOf = Callable[[str, int], str]
+"""A function from a document's id and an index to the id of the chunk there."""
+_RANDOM_UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE)
+"""A UUID of version 4, which is another one in every run."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkNumber:
+    """The place of a chunk, and its id."""
+
+    id: str
+    document_id: str
+    index: int
+    overlap: int = 0
+    """Characters at the beginning of the chunk that end the one before; 0 if there are none, or if offsets or the texts
+    show them anyway."""
+
+    @property
+    def metadata(self) -> dict[str, int]:
+        """The metadata in which the overlap is recorded; empty if there is nothing to record."""
+        return {MetadataKeys.overlap[0]: self.overlap} if self.overlap else {}
+
+
+def default_chunk_id(document_id: str, index: int) -> str:
+    """Return the default id of a chunk.
+
+    >>> default_chunk_id("handbook.pdf", 7)
+    'handbook.pdf#7'
+    """
+    return f"{document_id}#{index}"
+
+
+def uuid_of(document_id: str, index: int) -> str:
+    """Return the default id as a UUID of version 5, for stores that accept only UUIDs: Qdrant, PGVectorStore.
+
+    >>> uuid_of("handbook.pdf", 7) == uuid_of("handbook.pdf", 7)
+    True
+    """
+    import uuid  # here, so that importing the engine stays light
+
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, default_chunk_id(document_id, index)))
+
+
+def number_chunks(
+    chunks: Iterable[Chunk],
+    *,
+    keys: MetadataKeys | None = None,
+    document_id: str | None = None,
+    id_of: IdOf = default_chunk_id,
+) -> list[Chunk]:
+    """Return copies of `chunks`, in order, with a document id, an index, and an id made of both.
+
+    An overlap of a few words with the chunk before is recorded in the metadata, unless the offsets show it.
+
+    The chunks of a document are numbered in the given order, across its pages: a splitter leaves them in reading
+    order. A chunk without a document id gets its source (`keys.source`) as one, else `document_id`. Existing indexes
+    and ids stay, except for random ids (UUIDs of version 4). Links to changed ids are updated.
+
+    Give two documents with the same source, such as the files of two tenants, a document id each beforehand. Otherwise
+    they are numbered as one, or, in two calls, get the same ids, and a store replaces one with the other.
+
+    >>> chunks = [Chunk("", "gastro.pdf", text) for text in ("Drink water.", "Then rest.")]
+    >>> [(chunk.id, chunk.index) for chunk in number_chunks(chunks)]
+    [('gastro.pdf#0', 0), ('gastro.pdf#1', 1)]
+
+    Raises:
+        InputError: a chunk has neither document nor source; the indexes of a document, ids or the order of pages
+            contradict each other; two files have one name. The message says what to do.
+    """
+    keys = MetadataKeys() if keys is None else keys
+    chunks = [*chunks]
+    numbers = assign_numbers(chunks, keys, document_id, id_of)
+    new_ids = {chunk.id: place.id for chunk, place in zip(chunks, numbers, strict=True) if chunk.id}
+    return [
+        replace(
+            chunk,
+            id=place.id,
+            document_id=place.document_id,
+            index=place.index,
+            prev_id=new_ids.get(chunk.prev_id or "", chunk.prev_id),
+            next_id=new_ids.get(chunk.next_id or "", chunk.next_id),
+            metadata={**chunk.metadata, **place.metadata} if place.overlap else chunk.metadata,
+        )
+        for chunk, place in zip(chunks, numbers, strict=True)
+    ]
+
+
+def assign_numbers(
+    chunks: Sequence[Chunk], keys: MetadataKeys, document_id: str | None, id_of: IdOf
+) -> list[ChunkNumber]:
+    """Return the document, index and id of each of `chunks`, whose ids may be empty or None.
+
+    Raises:
+        InputError: as for `number_chunks`.
+    """
+    documents: dict[str, list[int]] = defaultdict(list)
+    for at, chunk in enumerate(chunks):
+        if not isinstance(chunk, Chunk):
+            raise InputError(
+                f"chunks must be a sequence of Chunk, got {safe_repr(chunk)} at place {at}; for documents or nodes, "
+                "import number_chunks from langchain_ctxassembly or llamaindex_ctxassembly"
+            )
+        documents[_document_id(chunk, at, keys, document_id)].append(at)
+    indexes: dict[int, tuple[str, int]] = {}
+    for name, members in documents.items():
+        document_chunks = [chunks[at] for at in members]
+        _check_one_file(name, document_chunks)
+        _check_pages(name, document_chunks, keys)
+        indexes |= {at: (name, index) for at, index in zip(members, _indexes(name, document_chunks, keys), strict=True)}
+    placed = {indexes[at]: chunk for at, chunk in enumerate(chunks)}
+    pairs = ((place, placed.get((place[0], place[1] - 1)), chunk) for place, chunk in placed.items())
+    overlaps = find_short_overlaps(((place, before, chunk) for place, before, chunk in pairs if before), keys)
+    numbers = [
+        ChunkNumber(_chunk_id(chunk, id_of, *indexes[at]), *indexes[at], overlaps.get(indexes[at], 0))
+        for at, chunk in enumerate(chunks)
+    ]
+    _check_ids(chunks, numbers)
+    return numbers
+
+
+def _document_id(chunk: Chunk, position: int, keys: MetadataKeys, fallback: str | None) -> str:
+    name = to_id(chunk.document_id) or to_id(keys.read_document_id(chunk.metadata)) or to_id(fallback)
+    if not name:
+        wanted = " nor ".join(repr(key) for key in (keys.document_id[0], keys.source[0]))
+        raise InputError(
+            f"chunk {position} has neither {wanted} in its metadata: set one of them before splitting, or write "
+            "number_chunks(..., document_id='handbook') for the chunks of one document"
+        )
+    return name
+
+
+def _check_one_file(name: str, chunks: Iterable[Chunk]) -> None:
+    paths = {path for chunk in chunks if (path := to_id(chunk.metadata.get(FILE_PATH_KEY)))}
+    if len(paths) > 1 and not any(to_id(chunk.document_id) for chunk in chunks):
+        first, second, *_ = sorted(paths)
+        raise InputError(
+            f"two files are called {safe_repr(name)}, {safe_repr(first)} and {safe_repr(second)}: give their chunks a "
+            f"document id, number_chunks(..., keys=MetadataKeys(document_id={FILE_PATH_KEY!r}))"
+        )
+
+
+def _check_pages(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> None:
+    """Check that chunks without an index come page by page: otherwise they aren't in reading order."""
+    last: int | None = None
+    for chunk in chunks:
+        numbers = (get_path(chunk.metadata, key) for key in keys.page if chunk.index is None)
+        page = next((number for number in numbers if type(number) is int), None)  # labels may restart in a document
+        if page is not None and last is not None and page < last:
+            raise InputError(
+                f"page {page} of document {safe_repr(name)} comes after page {last}: pass the chunks of a document in "
+                "reading order, each once, or give two documents of one name a document id each"
+            )
+        last = page if page is not None else last
+
+
+def _indexes(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> list[int]:
+    known_indexes = [to_integer(chunk.index) for chunk in chunks]
+    texts: dict[int, str] = {}
+    for chunk, index in zip(chunks, known_indexes, strict=True):
+        if index is None and chunk.index is not None:
+            given = f"index {safe_repr(chunk.index)} in document {safe_repr(name)}"
+            raise InputError(f"{given} is not a whole number from 0: delete it")
+        if index is not None and texts.setdefault(index, chunk.text) != chunk.text:
+            raise InputError(
+                f"two texts of document {safe_repr(name)} have index {index}: a splitter copies the index to what it "
+                f"makes of a chunk, so delete metadata[{keys.index[0]!r}] before it splits, or from all of its chunks"
+            )
+    if None not in known_indexes:
+        return [index for index in known_indexes if index is not None]
+    found: list[int] = []
+    for index in known_indexes:
+        following = found[-1] + 1 if found else 0
+        if index is not None and index < following:
+            raise InputError(
+                f"chunks of document {safe_repr(name)} without an index come before one with index {index}, where "
+                f"there is no room for them: number all of its chunks together, without metadata[{keys.index[0]!r}]"
+            )
+        found.append(following if index is None else index)
+    return found
+
+
+def _chunk_id(chunk: Chunk, id_of: IdOf, document_id: str, index: int) -> str:
+    name = to_id(chunk.id)
+    return name if name and not _RANDOM_UUID.fullmatch(name) else id_of(document_id, index)
+
+
+def _check_ids(chunks: Sequence[Chunk], numbers: Sequence[ChunkNumber]) -> None:
+    first: dict[str, int] = {}
+    for at, (chunk, place) in enumerate(zip(chunks, numbers, strict=True)):
+        other = first.setdefault(place.id, at)
+        if numbers[other] != place or chunks[other].text != chunk.text:
+            raise InputError(
+                f"chunks {other} and {at} have the id {safe_repr(place.id)} but differ: clear the ids of all, and "
+                "number_chunks makes new ones"
+            )
