@@ -93,6 +93,7 @@ def _select(
     if config.compress == "llm" and may_not_fit(page):
         units, barred = yield from ask_model(page, units, barred, log.notes)
     selection = select(page, units)
+    log.notes += [selection.note] if selection.note else []
     return selection, barred
 
 

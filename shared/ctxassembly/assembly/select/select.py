@@ -46,6 +46,8 @@ class Selection(NamedTuple):
     """The units that were relevant enough, best first."""
     copies: Mapping[int, int]
     """For units that say the same as a better one, the better one."""
+    note: str = ""
+    """What is told of a context for which the limit is too small."""
 
 
 def select(page: Page, units: Units) -> Selection:
@@ -80,7 +82,8 @@ def select(page: Page, units: Units) -> Selection:
         share_per_cost = max(share_per_cost, characters / config.max_characters)
     found = fit(costs, order, close, written, share_per_cost, may_skip=page.is_by_query or not config.may_shorten_hits)
     if found is None:
-        return Selection(cut_best(page, units, order), units, order, copies)
+        fitted, note = cut_best(page, units, order)
+        return Selection(fitted, units, order, copies, note)
     if not page.is_by_query and config.may_shorten_hits:
         return _with_beginnings(page, Selection(found, units, order, copies), tokens_per_cost)
     return Selection(found, units, order, copies)
@@ -111,7 +114,7 @@ def _with_beginnings(page: Page, selection: Selection, tokens_per_cost: float) -
 
 def _with_part(page: Page, selection: Selection, number: int, offset: int) -> Selection | None:
     """Return `selection` with the unit at `number` up to `offset`, if that fits."""
-    fitted, units, order, copies = selection
+    fitted, units, order, copies, _ = selection
     mask = fitted.mask.copy()
     mask[number] = True
     if offset < units.ends[number]:
