@@ -28,7 +28,7 @@ HEADER_SHARE = 0.25
 
 
 def cut_best(page: Page, units: Units, order: Ints) -> tuple[Fitted, str]:
-    """Return the best unit below less of a header, or as much of it as fits, and a note; nothing if no character does."""
+    """Return the best unit below less of a header, or as much as fits of it, and a note on that."""
     mask = np.zeros(len(units.starts), bool)
     mask[order[:1]] = True
     layout = lay_out(page, units, mask)
