@@ -70,7 +70,7 @@ def select(page: Page, units: Units) -> Selection:
     if not len(order):
         empty = write(page, Layout([], page.text.owns))
         return Selection(Fitted(np.zeros(len(units.starts), bool), empty, page.weigh(empty.text)), units, order, {})
-    close = closing(units, needs)
+    close = closing(units, needs, copies)
     if page.is_by_query and config.order == "auto":
         units = units._replace(parts=parts_of(units, order, close, tokens, page.max_tokens))
     costs = Costs(units, PARTS * units.documents + units.parts, _header_costs(page) / tokens_per_cost)
