@@ -103,6 +103,9 @@ def ask_model(
                 by[number] = "llm"
         else:
             notes.append(f"{name}: the answer is not in the source, extractive instead")
+    if (mask | np.isneginf(units.values)).all():
+        notes.append("compress: the model finds nothing relevant in any chunk, all stay")
+        return units, barred
     return units._replace(barred=mask), Barred(reasons, by, barred.sent_as)
 
 

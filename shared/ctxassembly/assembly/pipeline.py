@@ -11,6 +11,7 @@ cite    Rendered          -> Cited     the way back from each character
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call, unused_settings
@@ -37,7 +38,7 @@ from ctxassembly.assembly.supplement import render_supplement
 from ctxassembly.assembly.units import Units, chunk_units, sentence_units
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.data.candidates import ALREADY_SENT, EMPTY
+from ctxassembly.data.candidates import ALREADY_SENT, EMPTY, RenderedSupplement
 from ctxassembly.data.requests import Request
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import TokenCounter, counter_for
@@ -65,7 +66,7 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
     labels = reserve_labels(call.conversation, config, pool)
     try:
         page = _page(pool, found, (config, query, call), labels, log)
-        selection, barred = yield from _select(page, services, log)
+        page, selection, barred = yield from _select(page, services, log)
         context = yield from make_context(page, found, selection, barred, log)
         labels.use(context.citations)
     finally:
@@ -75,10 +76,13 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
 
 def _select(
     page: Page, services: Services, log: TraceRecorder
-) -> Generator[Request, Any, tuple[Selection | None, Barred]]:
-    """Return what is read of the text of `page`, and why some of it may not be; None if there is no text."""
+) -> Generator[Request, Any, tuple[Page, Selection | None, Barred]]:
+    """Return what is read of the text of `page`, and why some of it may not be; None if there is no text.
+
+    The page has no supplement if the best hit fits only without.
+    """
     if not page.pool.candidates:
-        return None, Barred()
+        return page, None, Barred()
     text, pool, config, query = page.text, page.pool, page.config, page.query
     units = _scored(text, pool, config, query)
     if services.can_score and page.is_by_query and query and may_not_fit(page):
@@ -92,7 +96,15 @@ def _select(
     if config.compress == "llm" and may_not_fit(page):
         units, barred = yield from ask_model(page, units, barred, log.notes)
     selection = select(page, units)
-    return selection, barred
+    if selection.note and page.supplement.text:
+        alone = replace(page, supplement=RenderedSupplement())
+        without = select(alone, units)
+        if not without.note or not selection.fitted.mask.any():
+            log.notes[:] = [note for note in log.notes if not note.startswith("supplement: included")]
+            log.notes.append("supplement: left out, the best hit does not fit next to it")
+            page, selection = alone, without
+    log.notes += [selection.note] if selection.note else []
+    return page, selection, barred
 
 
 def _gather(

@@ -28,3 +28,5 @@ class Layout(NamedTuple):
     labels: list[Label]
     owns: list[int]
     """From where on the text is owned by each chunk: a chunk that isn't read leaves its overlap to the next one."""
+    mark: str = ""
+    """What follows the text of each label: a marker where it was cut."""

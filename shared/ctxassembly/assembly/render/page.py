@@ -62,7 +62,7 @@ class Page:
         """Return the size of a context."""
         characters = len(text) / self.config.max_characters if self.config.max_characters else 0.0
         if isinstance(self.config.encoding, str) and len(text) > MAX_TOKEN_CHARS * self.max_tokens:
-            tokens = len(text) // MAX_TOKEN_CHARS  # certainly too many: megabytes aren't counted to know that
+            tokens = len(text) // MAX_TOKEN_CHARS + 1  # certainly too many: megabytes aren't counted to know that
         else:
             tokens = self.count(text)
         return Load(tokens, max(tokens / self.max_tokens, characters))

@@ -68,6 +68,7 @@ def write(page: Page, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) 
                 # Callers strip the ends of a context.
                 start = run[0] if pieces else run[1] - len(whole[run[0] : run[1]].lstrip())
                 add(whole[start : run[1]], start)
+        add(layout.mark)
         add(footer)
         ends.append(len(pieces))
     if supplement and not page.supplement.is_first:

@@ -6,7 +6,7 @@ never loses a unit, and the budget can be kept by bisection.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,12 +20,15 @@ Close = Callable[["Bools"], "Bools"]
 """From the mask of chosen units to the mask of those that are read."""
 
 
-def closing(units: Units, needs: Ints | None = None) -> Close:
+def closing(units: Units, needs: Ints | None = None, copies: Collection[int] = ()) -> Close:
     """Return the rule by which a gap of one unit is closed, and the unit `needs` of each chosen one is read, too.
 
-    `needs` has the number of a unit for each; its own if it needs none. Barred units are never read.
+    `needs` has the number of a unit for each; its own if it needs none. Barred units are never read, and no gap is
+    closed by one of `copies`, whose text is read elsewhere.
     """
     linked = units.continues[1:-1] & units.continues[2:]
+    inside = [number - 1 for number in copies if 0 < number <= len(linked)]
+    linked[inside] = False
 
     def close(mask: Bools) -> Bools:
         if needs is not None:

@@ -14,8 +14,9 @@ from ctxassembly.assembly.render.page import MAX_TOKEN_CHARS, Page
 from ctxassembly.assembly.render.write import Rendered, write
 from ctxassembly.assembly.select.fit import Fitted
 from ctxassembly.assembly.units import Units
-from ctxassembly.data.candidates import HeaderDetail
+from ctxassembly.data.candidates import GAP, HeaderDetail
 from ctxassembly.data.chunks import Span
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.scan import PAD, scan
 
 if TYPE_CHECKING:
@@ -26,23 +27,25 @@ HEADER_SHARE = 0.25
 """The largest share of the limit that a header takes above a text that has to be cut."""
 
 
-def cut_best(page: Page, units: Units, order: Ints) -> Fitted:
-    """Return the best unit below less of a header, or as much of it as fits; nothing if not one character does."""
+def cut_best(page: Page, units: Units, order: Ints) -> tuple[Fitted, str]:
+    """Return the best unit below less of a header, or as much as fits of it, and a note on that."""
     mask = np.zeros(len(units.starts), bool)
     mask[order[:1]] = True
     layout = lay_out(page, units, mask)
     for detail in (HeaderDetail.FULL, HeaderDetail.NO_SUMMARY, HeaderDetail.LABEL, HeaderDetail.NONE):
         rendered = write(page, layout, detail)
         if (load := page.weigh(rendered.text)).share <= 1:
-            return Fitted(mask, rendered, load)
-    [label] = layout.labels
+            return Fitted(mask, rendered, load), _note(page, layout, detail, "")
+    [label], whole = layout.labels, page.text.text
     start, end = label.runs[0]
     end = min(end, start + MAX_TOKEN_CHARS * page.max_tokens)
 
     def write_run(run: Span, detail: HeaderDetail) -> Rendered:
-        return write(page, layout._replace(labels=[label._replace(runs=(run,))]), detail)
+        first, offset = run
+        run = first, first + len(whole[first:offset].rstrip())
+        mark = f" {GAP}" if detail < HeaderDetail.NONE else ""
+        return write(page, layout._replace(labels=[label._replace(runs=(run,))], mark=mark), detail)
 
-    whole = page.text.text
     bare = start + len(whole[start:end]) - len(whole[start:end].lstrip())
     for detail in HeaderDetail:
         if (
@@ -57,9 +60,26 @@ def cut_best(page: Page, units: Units, order: Ints) -> Fitted:
             return Fitted(mask, rendered, load) if load.share <= 1 else None
 
         if found := _last_fitting(sentence_ends(whole, bare, end), fits) or _cut_anywhere(whole, (bare, end), fits):
-            return found
+            return found, _note(page, layout, detail, ", its text cut")
     empty = Rendered([], [], [], Layout([], layout.owns))
-    return Fitted(np.zeros(len(mask), bool), empty, page.weigh(empty.text))
+    load = page.weigh("")
+    excess = f"the encoding counts {load.tokens:,} tokens of an empty one; max_tokens={page.max_tokens:,}"
+    note = f"budget: no text fits, {excess}" if load.share > 1 else ""
+    return Fitted(np.zeros(len(mask), bool), empty, load), note
+
+
+_MISSING = {
+    HeaderDetail.FULL: "all of its header",
+    HeaderDetail.NO_SUMMARY: "no page summary",
+    HeaderDetail.LABEL: "no summary, source and page",
+    HeaderDetail.NONE: "no header",
+}
+
+
+def _note(page: Page, layout: Layout, detail: HeaderDetail, cut: str) -> str:
+    """Return the note on the only chunk included, with `detail` of its header."""
+    name = safe_repr(page.pool.candidates[layout.labels[0].best].chunk.id, 80)
+    return f"budget: no item fits whole; {name} is included alone, with {_MISSING[detail]}{cut}"
 
 
 def sentence_ends(whole: str, start: int, end: int) -> list[int]:

@@ -33,6 +33,8 @@ MAX_TAIL = 60
 """Units behind the last one that fits that may get the rest of the room."""
 GRACE = 3
 """Tokens by which an estimate of the last units may be wrong; the last try may take as many too much."""
+HALF = 0.5
+"""Of the room, what is tried where the estimates of units that fill it were too low, as of rows of numbers."""
 MIN_COST = 5
 """Tokens of the smallest rest of room that is worth a try."""
 
@@ -110,9 +112,9 @@ def _with_smaller(
     costs: Costs, kept: Fitted, order: Ints, write: Callable[[Bools], Fitted], share_per_cost: float
 ) -> Fitted:
     """Return `kept` with those of the next best units in `order` that are small enough for the rest of the room."""
-    for grace in (-GRACE, GRACE):
-        room = (1 - kept.load.share) / share_per_cost + grace
-        if tail := _smaller(costs, kept.mask, order, room):
+    for used, grace in ((1.0, -GRACE), (HALF, -GRACE), (1.0, GRACE)):
+        room = used * (1 - kept.load.share) / share_per_cost + grace
+        if kept.load.share < ENOUGH and (tail := _smaller(costs, kept.mask, order, room)):
             mask = kept.mask.copy()
             mask[tail] = True
             found = write(mask)

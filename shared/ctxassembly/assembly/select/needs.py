@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ctxassembly.assembly.join import Text
+from ctxassembly.assembly.select.heads import find_heads, head_of
 from ctxassembly.assembly.units import Units
 from ctxassembly.text.kinds import CLOSING, LETTER, NEWLINE, SPACE, STOP, WIDE_STOP
-from ctxassembly.text.scan import Scan
+from ctxassembly.text.scan import scan
 from ctxassembly.text.sentence_starts import last_characters
 
 if TYPE_CHECKING:
@@ -27,8 +29,9 @@ _DIGITS = (ord("0"), ord("9"))
 _MAX_INDENT, _MAX_DIGITS = 8, 3
 
 
-def needed(known: Scan, units: Units) -> Ints:
+def needed(text: Text, units: Units) -> Ints:
     """Return for each sentence the number of the one that it needs; its own number if it needs none."""
+    known = scan(text.text)
     kinds, plain, size = known.kinds, known.plain, len(units.starts)
     numbers, starts = np.arange(size), units.starts
     begins_line = ((kinds[starts - 1] & NEWLINE) > 0) | ~units.continues
@@ -56,6 +59,12 @@ def needed(known: Scan, units: Units) -> Ints:
     has_stem = in_list & (stem >= 0) & introduces[stem]
     needs = np.where(has_stem, stem, needs)
     head = _run_starts(is_row, units)
+    # A table that goes on after a gap has its head before that.
+    heads = find_heads(text) if is_row.any() else []
+    for number in np.flatnonzero(is_row & ~units.continues).tolist() if heads else ():
+        far = head_of(text, heads, int(first[number]), text.opens[int(units.documents[number])])
+        if far is not None:
+            head[head == number] = np.searchsorted(starts, far.start, "right") - 1
     has_head = is_row & (head != numbers)
     needs = np.where(has_head, head, needs)
     is_head = is_row & (head == numbers) & np.append(is_row[1:], False) & is_linked

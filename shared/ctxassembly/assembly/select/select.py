@@ -15,12 +15,12 @@ from ctxassembly.assembly.render.write import write
 from ctxassembly.assembly.select.close import closing
 from ctxassembly.assembly.select.cut import cut_best, sentence_ends
 from ctxassembly.assembly.select.fit import Costs, Fitted, fit
+from ctxassembly.assembly.select.heads import with_heads
 from ctxassembly.assembly.select.needs import needed
 from ctxassembly.assembly.select.parts import parts_of
 from ctxassembly.assembly.select.relevant import each_text_once, relevant_count
 from ctxassembly.assembly.units import PARTS, Units, best_first
 from ctxassembly.data.candidates import HeaderDetail
-from ctxassembly.text.scan import scan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,11 +46,17 @@ class Selection(NamedTuple):
     """The units that were relevant enough, best first."""
     copies: Mapping[int, int]
     """For units that say the same as a better one, the better one."""
+    note: str = ""
+    """What is told of a context for which the limit is too small."""
 
 
 def select(page: Page, units: Units) -> Selection:
     """Return the selection from `units` that fits the limits of `page`."""
     config = page.config
+    if units.leads is units.starts and page.is_by_query:
+        needs: Ints | None = needed(page.text, units)
+    else:
+        units, needs = with_heads(page.text, units)
     order = best_first(units)
     tokens_per_cost = _tokens_per_cost(page, units, order)
     tokens, copies = units.costs * tokens_per_cost, dict[int, int]()
@@ -64,8 +70,7 @@ def select(page: Page, units: Units) -> Selection:
     if not len(order):
         empty = write(page, Layout([], page.text.owns))
         return Selection(Fitted(np.zeros(len(units.starts), bool), empty, page.weigh(empty.text)), units, order, {})
-    are_sentences = units.leads is units.starts and page.is_by_query
-    close = closing(units, needed(scan(page.text.text), units) if are_sentences else None)
+    close = closing(units, needs, copies)
     if page.is_by_query and config.order == "auto":
         units = units._replace(parts=parts_of(units, order, close, tokens, page.max_tokens))
     costs = Costs(units, PARTS * units.documents + units.parts, _header_costs(page) / tokens_per_cost)
@@ -80,9 +85,10 @@ def select(page: Page, units: Units) -> Selection:
         share_per_cost = max(share_per_cost, characters / config.max_characters)
     found = fit(costs, order, close, written, share_per_cost, may_skip=page.is_by_query or not config.may_shorten_hits)
     if found is None:
-        return Selection(cut_best(page, units, order), units, order, copies)
+        fitted, note = cut_best(page, units, order)
+        return Selection(fitted, units, order, copies, note)
     if not page.is_by_query and config.may_shorten_hits:
-        return _with_beginnings(page, Selection(found, units, order, copies), tokens_per_cost)
+        return _with_beginnings(page, Selection(found, units, order, copies), needs, tokens_per_cost)
     return Selection(found, units, order, copies)
 
 
@@ -91,29 +97,37 @@ def may_not_fit(page: Page) -> bool:
     return len(page.text.text) > MIN_CHARACTERS * page.max_tokens
 
 
-def _with_beginnings(page: Page, selection: Selection, tokens_per_cost: float) -> Selection:
-    """Return `selection` with the next best unit that fits whole or of which some sentences fit, and so on."""
+def _with_beginnings(page: Page, selection: Selection, needs: Ints | None, tokens_per_cost: float) -> Selection:
+    """Return `selection` with the next best unit that fits whole or of which some sentences fit, and so on.
+
+    `needs` has the head of a table that a unit needs, if any does.
+    """
     left = selection.offered[~selection.fitted.mask[selection.offered]][:MAX_TRIED]
     for number in left.tolist():
         fitted, units = selection.fitted, selection.units
         start, end = int(units.starts[number]), int(units.ends[number])
         room = (1 - fitted.load.share) * page.max_tokens / tokens_per_cost  # in units of cost
         room_characters = room * (end - start) / max(float(units.costs[number]), 1.0)
-        if end - start <= ALMOST * room_characters and (whole := _with_part(page, selection, number, end)) is not None:
+        if (
+            end - start <= ALMOST * room_characters
+            and (whole := _with_part(page, selection, needs, (number, end))) is not None
+        ):
             selection = whole
             continue
         ends = [place for place in sentence_ends(page.text.text, start, end) if place <= start + room_characters]
-        parts = (_with_part(page, selection, number, place) for place in reversed(ends[-TRIES:]))
+        parts = (_with_part(page, selection, needs, (number, place)) for place in reversed(ends[-TRIES:]))
         if (part := next(filter(None, parts), None)) is not None:
             return part
     return selection
 
 
-def _with_part(page: Page, selection: Selection, number: int, offset: int) -> Selection | None:
-    """Return `selection` with the unit at `number` up to `offset`, if that fits."""
-    fitted, units, order, copies = selection
-    mask = fitted.mask.copy()
+def _with_part(page: Page, selection: Selection, needs: Ints | None, part: tuple[int, int]) -> Selection | None:
+    """Return `selection` with a `part`, the number of a unit and the offset up to which it is read, if that fits."""
+    fitted, units, order, copies, _ = selection
+    (number, offset), mask = part, fitted.mask.copy()
     mask[number] = True
+    if needs is not None:
+        mask[needs[number]] = True
     if offset < units.ends[number]:
         units, mask = divide(units, number, offset), np.insert(mask, number + 1, False)
         order = np.where(order > number, order + 1, order)
