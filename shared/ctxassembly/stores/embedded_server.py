@@ -188,7 +188,8 @@ def prepare_cluster(folder: Path | str) -> Cluster:
                 f"below {tempfile.gettempdir()}, for example; got {home}"
             )
         if not _is_open(package):  # root's own folders stay closed
-            _make_whole(home / f"programs-{wheel.version}", partial(_copy_parts, package))
+            with _turnstile(home):
+                _make_whole(home / f"programs-{wheel.version}", partial(_copy_parts, package))
             package = home / f"programs-{wheel.version}" / package.name
     # A PostgreSQL of another major version can't read the data.
     return Cluster(home / f"data-{wheel.version.partition('.')[0]}", package / "pginstall" / "bin", owner)
