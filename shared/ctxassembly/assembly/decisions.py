@@ -96,7 +96,7 @@ def make_decisions(
             document_id, value = chunk.document_id, None
             status = _status_of_copy(candidate, original, why, status)
         outcome, reason, because_of, chars, tokens, part = status
-        # Matches are computed when they are read. Only text that the context keeps may stay in memory for that.
+        # As `Decision.matches` says, only for a chunk whose text the context keeps.
         known = now if outcome in IN_CONTEXT else candidate if is_retained(candidate) else None
         matches = term_query.find_terms(known.chunk.text) if term_query and known else None
         method = None if distance else reader.format_value(chunk, "search_method")
