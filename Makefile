@@ -42,7 +42,7 @@ docs-serve: .venv/docs  ## show the documentation on http://127.0.0.1:8000, and 
 test: .venv/test .venv/pgbouncer  ## run all tests that need no torch, those on an embedded Postgres included
 	$(PYTEST)
 
-FAST := $(wildcard tests/engine tests/adapters tests/langchain tests/llamaindex tests/published tests/frozen)
+FAST := $(wildcard tests/engine tests/adapters)
 test-fast: .venv/test  ## run the tests of engine and adapters that need no server, in about a minute
 	$(PYTEST) -m "not (semantic or bench or browser or notebooks or site or release or engines or postgres)" $(FAST)
 

@@ -35,6 +35,8 @@ from speed.stages import GROUPS, stage_ms
 from speed.variants import OURS, REFERENCE, Variant, forget
 from texts import KINDS, Kind
 
+pytestmark = pytest.mark.bench
+
 
 @pytest.fixture
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -131,7 +133,6 @@ def test_the_database_has_what_the_memory_has(database: tuple[Scenario, Any]) ->
     assert not there.trace.notes
 
 
-@pytest.mark.bench
 def test_assembling_leaves_a_part_of_retrievals_throughput_and_the_loop_its_turns() -> None:
     """Far from the figures of a quiet machine, and nearer to them than to those of an assembly on the loop."""
     case = scenario(40)
@@ -207,7 +208,6 @@ def test_without_valgrind_one_line_says_what_to_install(
     assert error.count("\n") == 1
 
 
-@pytest.mark.bench
 def test_instructions_are_those_of_the_baseline() -> None:
     kept = instructions.baseline()
     if kept["python"] != instructions.PYTHON:
