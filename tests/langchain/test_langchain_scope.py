@@ -43,7 +43,7 @@ from postgres_stores import PostgresStores
 from vector_stores import chroma, faiss, matching, qdrant
 
 TENANTS = ("ours", "theirs")
-CONFIG = AssemblyConfig(window=2, varying_keys=("_collection_name",))
+CONFIG = AssemblyConfig(window=2, candidate_window=2, varying_keys=("_collection_name",))
 """Qdrant's own chunks have that key, parents from another store don't."""
 
 
