@@ -15,6 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.citations import Block, Citation, ContextData, check_labels
+from ctxassembly.data.late import LateTuple
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr, to_text
@@ -43,7 +44,7 @@ def to_plain(value: Any, special: Special = _NO_SPECIAL) -> Any:
     kind: Any = type(value)
     if kind in special:
         return special[kind](value)
-    if kind is tuple:
+    if kind in (tuple, LateTuple):
         return [to_plain(item, special) for item in value]
     if names := _field_names(kind):
         items = value if isinstance(value, tuple) else [getattr(value, name) for name in names]
