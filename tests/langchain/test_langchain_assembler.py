@@ -144,16 +144,17 @@ def test_it_is_a_runnable_a_transformer_and_a_compressor() -> None:
     assembler = ContextAssembler(store=memory_store(CORPUS))
     for kind in (Runnable, BaseDocumentTransformer, BaseDocumentCompressor):
         assert isinstance(assembler, kind)
-    expected = assembler.invoke(HITS)
-    assert (RunnableLambda(lambda _: HITS) | assembler).invoke("q")[0].page_content == expected[0].page_content
-    for found in (
-        assembler.transform_documents(HITS),
-        assembler.compress_documents(HITS, "q"),
-        asyncio.run(assembler.atransform_documents(HITS)),
-        asyncio.run(assembler.acompress_documents(HITS, "q")),
-        assembler.batch([HITS, HITS])[1],
-        asyncio.run(assembler.abatch([HITS]))[0],
-        next(iter(assembler.stream(HITS))),
+    plain, asked = assembler.invoke(HITS), assembler.invoke({"documents": HITS, "query": "the falcon"})
+    assert [each.page_content for each in plain] != [each.page_content for each in asked]
+    for found, expected in (
+        ((RunnableLambda(lambda _: HITS) | assembler).invoke("q"), plain),
+        (assembler.transform_documents(HITS), plain),
+        (assembler.compress_documents(HITS, "the falcon"), asked),
+        (asyncio.run(assembler.atransform_documents(HITS)), plain),
+        (asyncio.run(assembler.acompress_documents(HITS, "the falcon")), asked),
+        (assembler.batch([HITS, HITS])[1], plain),
+        (asyncio.run(assembler.abatch([HITS]))[0], plain),
+        (next(iter(assembler.stream(HITS))), plain),
     ):
         assert [each.page_content for each in found] == [each.page_content for each in expected]
 
@@ -161,13 +162,14 @@ def test_it_is_a_runnable_a_transformer_and_a_compressor() -> None:
 async def test_it_works_in_the_compression_retriever_and_in_the_pipeline() -> None:
     retriever = vector_store(CORPUS).as_retriever(search_kwargs={"k": 3})
     assembler = ContextAssembler(store=memory_store(CORPUS))
-    expected = assembler.invoke(retriever.invoke("the falcon"))
+    expected = assembler.invoke({"documents": retriever.invoke("the falcon"), "query": "the falcon"})
+    plain = assembler.invoke(retriever.invoke("the falcon"))
     compressing = ContextualCompressionRetriever(base_retriever=retriever, base_compressor=assembler)
     pipeline = DocumentCompressorPipeline(transformers=[assembler])
     piped = ContextualCompressionRetriever(base_retriever=retriever, base_compressor=pipeline)
-    for chain in (compressing, piped):
+    for chain, documents in ((compressing, expected), (piped, plain)):  # a pipeline gives transformers no query
         for found in (chain.invoke("the falcon"), await chain.ainvoke("the falcon")):
-            assert [each.page_content for each in found] == [each.page_content for each in expected]
+            assert [each.page_content for each in found] == [each.page_content for each in documents]
 
 
 def test_as_context_gives_the_context_and_its_text_as_a_string() -> None:

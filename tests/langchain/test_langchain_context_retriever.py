@@ -55,7 +55,8 @@ class TestStandard(RetrieversIntegrationTests):
 
 
 def test_a_hit_is_found_by_words_and_joined_with_its_neighbors() -> None:
-    retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=1)
+    assembler = ContextAssembler(config=AssemblyConfig(candidate_window=1))
+    retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=1, assembler=assembler)
     [found] = retriever.invoke("Where is the falcon in C described?")
     assert found.metadata["citation"]["chunk_ids"] == ["C#5", "C#6", "C#7"]
     assert found.page_content.startswith("[1] Source: C.pdf\n")

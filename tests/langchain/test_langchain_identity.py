@@ -36,7 +36,7 @@ from langchain_samples import WordEmbeddings
 from postgres_stores import PostgresStores
 from vector_stores import chroma
 
-OPEN = AssemblyConfig(neighbors="unfiltered")
+OPEN = AssemblyConfig(neighbors="unfiltered", candidate_window=1)
 
 WORDS = ["harbour", "falcon", "ember", "lantern", "meadow"]
 NOT_HELD = "The store doesn't contain"

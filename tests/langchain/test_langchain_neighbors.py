@@ -27,7 +27,7 @@ CORPUS = [
 A = CORPUS[:9]
 QUERY = CORPUS[4].page_content
 REFS = [ChunkRef("A", at) for at in range(2, 7)]
-WIDE = AssemblyConfig(window=2)
+WIDE = AssemblyConfig(window=2, candidate_window=2, cite="document")
 OURS = matching(tenant="ours")
 
 
@@ -230,7 +230,10 @@ async def test_a_query_of_the_store_serves_where_it_has_none_for_ids(kind: Any, 
     corpus = [*leaflet("ann", "Wool", numbered=numbered), *leaflet("bob", "Silk", numbered=numbered)]
     make, condition = (qdrant, matching(user="ann")) if kind is OwnQdrant else (chroma, {"user": "ann"})
     made = ContextAssemblyRetriever.from_vectorstore(
-        make(corpus, kind=kind), hits=1, search_kwargs={"filter": condition}
+        make(corpus, kind=kind),
+        hits=1,
+        search_kwargs={"filter": condition},
+        config=AssemblyConfig(candidate_window=1),
     )
     assert len(await chunk_ids(made, "Wool of year 3.")) == 3
     assert "Silk" not in made.invoke("Wool of year 3.")[0].page_content

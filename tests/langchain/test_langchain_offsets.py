@@ -22,7 +22,7 @@ from postgres_stores import KINDS, PostgresStores
 from vector_stores import chroma, matching, qdrant
 
 KEYS = MetadataKeys(document_id="source")
-CONFIG = AssemblyConfig(keys=KEYS, neighbors="unfiltered")
+CONFIG = AssemblyConfig(keys=KEYS, neighbors="unfiltered", cite="document")
 GAP = "[...]"
 NUMBERS = re.compile(r"p(\d+)w(\d+)")
 PAGES, WORDS = 30, 300
@@ -198,7 +198,7 @@ def test_what_stands_beside_an_offset_obeys_the_filter(kind: str) -> None:
     for condition in (own, lambda each: each.metadata["tenant"] == "ours"):
         store = VectorStoreNeighbors(stored, filter=condition, keys=KEYS)
         for hit in pieces:
-            for block in ContextAssembler(config=AssemblyConfig(keys=KEYS), store=store).invoke([hit]):
+            for block in ContextAssembler(config=AssemblyConfig(keys=KEYS, cite="document"), store=store).invoke([hit]):
                 ids = {*block.metadata["chunk_ids"]} - {hit.id}
                 assert ids <= {each.id for each in pieces if each.metadata["tenant"] == "ours"}
                 assert bool(ids) == (hit.metadata["tenant"] == "ours")  # a hit that it excludes brings none
@@ -211,7 +211,7 @@ def test_grouping_and_look_up_may_have_names_of_their_own(store_of: Any) -> None
     for each in pieces:
         each.metadata["doc"] = f"page-{each.metadata['page']}-of-report"
     page = on(pieces, 7)
-    config = AssemblyConfig(keys=keys, neighbors="unfiltered")
+    config = AssemblyConfig(keys=keys, neighbors="unfiltered", cite="document")
     (block,) = ContextAssembler(config=config, store=store_of(pieces, keys)).invoke([page[1], on(pieces, 2)[0]])
     assert {each.id for each in page[:3]} < set(block.metadata["chunk_ids"])
     assert block.metadata["citation"]["document_id"] == "report.pdf"

@@ -109,6 +109,7 @@ async def test_k_does_not_count_it() -> None:
 # Scores
 
 
+BY_DOCUMENT = AssemblyConfig(cite="document")
 without_ids = pytest.mark.filterwarnings("ignore:The store can't find adjacent chunks")
 """For tests of searches, over vector stores that can do nothing else."""
 
@@ -148,7 +149,7 @@ class Fixed(VectorStore):
 )
 async def test_a_distance_becomes_a_score_and_never_turns_the_order(numbers: Any, scores: Any) -> None:
     store = Fixed(*numbers)
-    retriever = ContextAssemblyRetriever.from_vectorstore(store)
+    retriever = ContextAssemblyRetriever.from_vectorstore(store, config=BY_DOCUMENT)
     for (found,) in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
         assert found.metadata["scores"] == dict(zip(("A#1", "A#5"), scores or (), strict=False))
         assert found.id == "A#1"
@@ -175,7 +176,10 @@ class Thresholded(Fixed):
 @without_ids
 async def test_a_search_with_a_threshold_gives_relevance_scores() -> None:
     retriever = ContextAssemblyRetriever.from_vectorstore(
-        Thresholded(0.25, 0.5), search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.3}
+        Thresholded(0.25, 0.5),
+        search_type="similarity_score_threshold",
+        search_kwargs={"score_threshold": 0.3},
+        config=BY_DOCUMENT,
     )
     for (found,) in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
         assert found.metadata["scores"] == {"A#1": 0.75, "A#5": 0.5}
@@ -190,7 +194,7 @@ class Scoreless(Fixed):
 
 @without_ids
 async def test_a_store_without_scores_is_searched_all_the_same() -> None:
-    retriever = ContextAssemblyRetriever.from_vectorstore(Scoreless())
+    retriever = ContextAssemblyRetriever.from_vectorstore(Scoreless(), config=BY_DOCUMENT)
     for (found,) in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
         assert found.metadata["chunk_ids"] == ["A#1", "A#5"]
 

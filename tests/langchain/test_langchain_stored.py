@@ -83,7 +83,7 @@ def places(store: Any, source: str) -> dict[int, str]:
 
 
 def over(store: Any) -> ContextAssemblyRetriever:
-    config = AssemblyConfig(neighbors="unfiltered")
+    config = AssemblyConfig(neighbors="unfiltered", cite="document")
     return ContextAssemblyRetriever.from_vectorstore(store, hits=3, config=config)
 
 

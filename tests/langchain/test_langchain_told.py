@@ -24,6 +24,7 @@ UNTOLD = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
 
 CORPUS = [document("A", at, tenant="theirs" if at % 2 else "ours") for at in range(9)]
 QUERY = CORPUS[4].page_content
+CONFIG = AssemblyConfig(window=2, candidate_window=2, cite="document")
 
 
 def ours(found: Document) -> bool:
@@ -62,9 +63,8 @@ WRAPPED: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("wrapped", WRAPPED)
 def test_there_it_is_told_to_the_assembler(wrapped: str) -> None:
     inside = WRAPPED[wrapped](filter=ours)
-    config = AssemblyConfig(window=2)
-    assert chunk_ids(over(inside, filter=ours, config=config).invoke(QUERY)) == ["A#2", "A#4", "A#6"]
-    assembler = ContextAssembler(store=memory_store(CORPUS), config=config)
+    assert chunk_ids(over(inside, filter=ours, config=CONFIG).invoke(QUERY)) == ["A#2", "A#4", "A#6"]
+    assembler = ContextAssembler(store=memory_store(CORPUS), config=CONFIG)
     assert chunk_ids((inside | assembler.bind(filter=ours)).invoke(QUERY)) == ["A#2", "A#4", "A#6"]
     assert chunk_ids(assembler.invoke(inside.invoke(QUERY), filter=ours)) == ["A#2", "A#4", "A#6"]
     context = (inside | assembler.as_context(filter=ours)).invoke(QUERY)
@@ -78,7 +78,7 @@ class Derived(VectorStoreRetriever):
 def test_the_filter_of_a_derived_retriever_is_not_read() -> None:
     inside = Derived(vectorstore=vector_store(CORPUS), search_kwargs={"k": 1, "filter": ours})
     with pytest.warns(FilterNotSeenWarning):
-        found = over(inside, config=AssemblyConfig(window=2)).invoke(QUERY)
+        found = over(inside, config=CONFIG).invoke(QUERY)
     assert chunk_ids(found) == ["A#2", "A#4", "A#6"]  # by their metadata
 
 
@@ -97,12 +97,11 @@ def test_the_filter_of_the_call_and_of_the_assembler_both_hold() -> None:
     def is_early(found: Document) -> bool:
         return bool(found.metadata["chunk_index"] < 5)
 
-    config = AssemblyConfig(window=2)
-    assembler = ContextAssembler(store=memory_store(CORPUS), filter=ours, config=config)
+    assembler = ContextAssembler(store=memory_store(CORPUS), filter=ours, config=CONFIG)
     assert chunk_ids(assembler.invoke([CORPUS[4]], filter=is_early)) == ["A#2", "A#4"]
-    made = over(a_plain_search(filter=is_early), filter=ours, config=config)
+    made = over(a_plain_search(filter=is_early), filter=ours, config=CONFIG)
     assert chunk_ids(made.invoke(QUERY)) == ["A#2", "A#4"]
-    beside = over(a_plain_search(k=9, filter=ours), config=config)
+    beside = over(a_plain_search(k=9, filter=ours), config=CONFIG)
     assert set(chunk_ids(beside.invoke(QUERY, filter=is_early))) == {"A#0", "A#2", "A#4"}
 
 
@@ -114,7 +113,7 @@ def test_a_config_that_only_a_call_can_make_is_not_asked_for_at_construction() -
         bound=vectorstore.as_retriever().configurable_fields(search_kwargs=ConfigurableField(id="search")),
         config_factories=[lambda config: {"configurable": {"search": by_user[config["configurable"]["user"]]}}],
     )
-    assert chunk_ids(over(inside).invoke(QUERY, {"configurable": {"user": "us"}})) == ["A#4"]
+    assert chunk_ids(over(inside, config=CONFIG).invoke(QUERY, {"configurable": {"user": "us"}})) == ["A#2", "A#4", "A#6"]
     with pytest.raises(KeyError):
         over(inside).invoke(QUERY)
 

@@ -17,7 +17,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import ConfigurableField, Runnable
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from ctxassembly import FilterNotSeenWarning, NothingToJoinWarning
+from ctxassembly import AssemblyConfig, FilterNotSeenWarning, NothingToJoinWarning
 from ctxassembly.user_warnings import MAX_FACT_CHARS, REMEDY
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -170,7 +170,8 @@ def test_a_filtered_call_whose_neighbors_are_all_of_others_is_silent(kind: str, 
     chunks = number_chunks(texts)
     condition: Any = {"user": "a"} if kind == "chroma" else lambda each: each.metadata["user"] == "a"
     store = chroma(chunks, [str(each.id) for each in chunks]) if kind == "chroma" else vector_store(chunks)
-    made = ContextAssemblyRetriever.from_vectorstore(store, hits=1, search_kwargs={"filter": condition})
+    config = AssemblyConfig(candidate_window=1)
+    made = ContextAssemblyRetriever.from_vectorstore(store, hits=1, search_kwargs={"filter": condition}, config=config)
     with issued() as seen:
         for query in ("Wool of year 2.", "Wool of year 4."):
             (found,) = asyncio.run(made.ainvoke(query)) if is_async else made.invoke(query)

@@ -15,7 +15,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, QueryBundle, TextNod
 from llama_index.vector_stores.postgres import PGVectorStore
 from sqlalchemy import NullPool, make_url
 
-from ctxassembly import ChunkRef, MetadataKeys, NothingToJoinWarning
+from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys, NothingToJoinWarning
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, PGVectorNeighbors, number_stored_chunks
 from llamaindex_samples import WordEmbedding, scored
@@ -82,7 +82,8 @@ def places(store: PGVectorStore, document_id: str) -> dict[int, str]:
 
 
 def over(store: PGVectorStore) -> ContextAssemblyPostprocessor:
-    return ContextAssemblyPostprocessor(vector_store=store, neighbors="unfiltered")
+    config = AssemblyConfig(neighbors="unfiltered", candidate_window=1, cite="document")
+    return ContextAssemblyPostprocessor(vector_store=store, config=config)
 
 
 def answer(store: PGVectorStore, made: ContextAssemblyPostprocessor | None = None, hits: int = 1) -> list[Any]:
