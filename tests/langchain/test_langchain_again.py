@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -146,7 +147,8 @@ def test_what_a_checkpoint_brings_back_is_a_document_and_whole(
             restored = graph.compile(checkpointer=saver).get_state(thread).values["documents"]
     assert restored == expected
     assert resolve("Yes [1].", restored).citations == ()
-    context = ContextAssembler(config=OPEN).as_context().invoke({"documents": restored, "query": QUESTION})
+    everything = ContextAssembler(config=replace(OPEN, fill=True))
+    context = everything.as_context().invoke({"documents": restored, "query": QUESTION})
     for block in expected:
         for line in block.page_content.splitlines():
             assert line in context.text

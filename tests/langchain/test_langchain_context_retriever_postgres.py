@@ -14,9 +14,9 @@ from langchain_postgres import PGEngine, PGVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from chain_samples import Scripted
-from ctxassembly import RetrievalConfig
+from ctxassembly import AssemblyConfig, RetrievalConfig
 from ctxassembly.stores.postgres import PostgresIndex
-from langchain_ctxassembly import ContextRetriever, answer_chain
+from langchain_ctxassembly import ContextAssembler, ContextRetriever, answer_chain
 from langchain_samples import WordEmbeddings
 
 SUBJECTS = ("anaesthesia", "parking", "bloodletting", "visiting hours", "payment", "discharge")
@@ -53,7 +53,8 @@ QUERY = "What does rule 3.4 of north say on visiting hours?"
 
 def test_two_lines_find_by_words_and_join_within_the_page(vectorstore: PGVectorStore) -> None:
     index = PostgresIndex.attach(vectorstore)
-    retriever = ContextRetriever(index, WordEmbeddings(), k=1)
+    assembler = ContextAssembler(config=AssemblyConfig(candidate_window=1))
+    retriever = ContextRetriever(index, WordEmbeddings(), k=1, assembler=assembler)
     [found] = retriever.invoke(QUERY)  # without a warning: search and neighbors read one table, and neither filters
     assert found.page_content.startswith("[1] Source: north.pdf, page 3\n")
     assert "rule 3.4" in found.page_content

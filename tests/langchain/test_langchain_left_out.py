@@ -35,12 +35,12 @@ from langchain_ctxassembly import (
 from langchain_samples import WORDS, documents, memory_store, vector_store
 
 CORPUS = documents("A", "B")
-FIRST = AssemblyConfig(granularity="chunk", max_tokens=60, neighbors="unfiltered", window=0)
+FIRST = AssemblyConfig(granularity="chunk", max_tokens=60, neighbors="unfiltered", window=0, cite="document")
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 
 
 def assembler(**settings: Any) -> ContextAssembler:
-    settings = {"neighbors": "unfiltered", "max_tokens": 300} | settings
+    settings = {"neighbors": "unfiltered", "max_tokens": 300, "cite": "document"} | settings
     return ContextAssembler(config=AssemblyConfig(**settings), store=memory_store(CORPUS))
 
 

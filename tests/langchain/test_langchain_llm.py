@@ -28,16 +28,26 @@ REASONED = AIMessage([{"type": "reasoning", "reasoning": "Hm."}, {"type": "text"
 
 
 @pytest.mark.parametrize(
-    ("answer", "by"), [(SAID, "llm"), (REASONED, "llm"), (AIMessage("The market never closes."), "extractive")]
+    ("answer", "by", "read"),
+    [
+        (SAID, "llm", SAID),
+        (REASONED, "llm", SAID),
+        (AIMessage("The market never closes."), "extractive", f"The valley is wide. {SAID}"),
+    ],
 )
-async def test_what_the_model_extracts_stands_in_the_document_and_is_flagged(answer: Any, by: str) -> None:
-    """What it makes up doesn't."""
+async def test_what_the_model_extracts_stands_in_the_document_and_is_flagged(answer: Any, by: str, read: str) -> None:
+    """What it makes up doesn't: then what fits is chosen by words."""
     for llm in (RunnableLambda(lambda _: answer), lambda _: answer):
         assembler = ContextAssembler(config=CONFIG, llm=llm)
         for (found,) in (assembler.invoke(GIVEN), await assembler.ainvoke(GIVEN)):
-            assert found.page_content == f"[1] Source: A.pdf\n{SAID} [...]"
+            assert found.page_content == f"[1] Source: A.pdf\n{read}"
             (shortened,) = found.metadata["citation"]["shortened"]
-            assert shortened == {"chunk_id": "A#0", "by": by, "tokens_before": 24, "tokens_after": 6}
+            assert shortened == {
+                "chunk_id": "A#0",
+                "by": by,
+                "tokens_before": 24,
+                "tokens_after": 6 if by == "llm" else 11,
+            }
             notes = found.metadata["trace"]["notes"]
             assert any("not in the source" in note for note in notes) == (by == "extractive")
 

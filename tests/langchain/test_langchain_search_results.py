@@ -43,7 +43,7 @@ def test_every_verbatim_stretch_is_in_the_result_of_its_block(case: Retrieval) -
 
 def test_an_excerpt_is_of_one_chunk_and_joined_they_read_as_the_passages() -> None:
     found = chunks()
-    hits, config = [Hit(found[1]), Hit(found[6])], AssemblyConfig(neighbors="unfiltered")
+    hits, config = [Hit(found[1]), Hit(found[6])], AssemblyConfig(neighbors="unfiltered", cite="document")
     context = assemble(hits, config, store=MemoryStore(found))
     ((one, two, three, four, *rest),) = excerpts(context)
     assert one == found[0].text
@@ -54,7 +54,8 @@ def test_an_excerpt_is_of_one_chunk_and_joined_they_read_as_the_passages() -> No
 
 def test_the_sentences_of_a_chunk_that_stand_are_one_excerpt_and_a_cut_is_marked() -> None:
     (found,) = chunks(1)
-    context = assemble([Hit(found)], AssemblyConfig(max_tokens=28, granularity="sentence"), query="Beta closes")
+    config = AssemblyConfig(max_tokens=36, granularity="sentence")
+    context = assemble([Hit(found)], config, query="Who opens the gate, and what is painted green?")
     ((text,),) = excerpts(context)
     assert "[...]" in text
     assert text.endswith(context.text[-5:])

@@ -20,7 +20,7 @@ from langchain_ctxassembly import ContextAssembler, ContextRetriever, answer_cha
 from langchain_samples import Tracer, documents, memory_store, vector_store
 
 STEPS = ["ctxassembly.resolve", "ctxassembly.search", "ctxassembly.fuse", "ctxassembly.limit"]
-STAGES = [f"ctxassembly.{name}" for name in ("admit", "dedup", "expand", "dedup", "budget", "repeats", "render")]
+STAGES = [f"ctxassembly.{name}" for name in ("admit", "dedup", "expand", "dedup", "budget", "render")]
 CORPUS = documents("A", "B")
 QUERY = "where is the meadow described?"
 
@@ -196,7 +196,7 @@ async def test_in_an_answer_chain_the_stages_stand_below_its_steps(awaited: bool
     run = await traced(answer_chain(Scripted(), retriever()), {"input": QUESTION}, awaited=awaited)
     assert [tree(child) for child in run.child_runs] == [
         ["retrieve", ["ctxassembly.retrieve", *STEPS]],
-        ["assemble", *STAGES[:4], "ctxassembly.conversation", *STAGES[4:]],
+        ["assemble", *STAGES],
         "answer",
     ]
     search = named(run, "ctxassembly.retrieve")

@@ -113,7 +113,11 @@ def test_a_config_that_only_a_call_can_make_is_not_asked_for_at_construction() -
         bound=vectorstore.as_retriever().configurable_fields(search_kwargs=ConfigurableField(id="search")),
         config_factories=[lambda config: {"configurable": {"search": by_user[config["configurable"]["user"]]}}],
     )
-    assert chunk_ids(over(inside, config=CONFIG).invoke(QUERY, {"configurable": {"user": "us"}})) == ["A#2", "A#4", "A#6"]
+    assert chunk_ids(over(inside, config=CONFIG).invoke(QUERY, {"configurable": {"user": "us"}})) == [
+        "A#2",
+        "A#4",
+        "A#6",
+    ]
     with pytest.raises(KeyError):
         over(inside).invoke(QUERY)
 
@@ -122,7 +126,8 @@ def test_a_config_that_only_a_call_can_make_is_not_asked_for_at_construction() -
 async def test_users_who_ask_at_the_same_time_get_their_own() -> None:
     vectorstore = vector_store(CORPUS)
     slow = RunnableLambda(lambda query: query, afunc=later)
-    made = slow | over(vectorstore.as_retriever().configurable_fields(search_kwargs=ConfigurableField(id="search")))
+    inside = vectorstore.as_retriever().configurable_fields(search_kwargs=ConfigurableField(id="search"))
+    made = slow | over(inside, config=CONFIG)
     users = ["ours", "theirs"] * 10
 
     def options(user: str) -> Any:

@@ -21,11 +21,13 @@ pytestmark = [
 CHUNKS = [
     Chunk(f"A#{at}", "A", text, at, metadata={"source": "valley.pdf", "page": at + 1}) for at, text in enumerate(TEXTS)
 ]
-CONTEXT = assemble([Hit(CHUNKS[index]) for index in (4, 0, 2, 6)], AssemblyConfig(granularity="chunk", max_tokens=60))
+CONTEXT = assemble(
+    [Hit(CHUNKS[index]) for index in (4, 0, 2, 6)], AssemblyConfig(granularity="chunk", max_tokens=60, cite="document")
+)
 
 
 def own_tool(**settings: Any) -> Any:
-    config = AssemblyConfig(neighbors="unfiltered", window=0)
+    config = AssemblyConfig(neighbors="unfiltered", window=0, cite="document")
     ours = ContextAssemblyPostprocessor(store=MemoryStore(CHUNKS), config=config, **settings)
     return left_out_tool(CONTEXT, postprocessor=ours)
 

@@ -60,7 +60,7 @@ def extract(prompt: str) -> str:
 
 def check(found: list[NodeWithScore]) -> None:
     (labeled,) = found
-    assert labeled.node.get_content() == f"[1] Source: A.pdf\n{SAID} [...]"
+    assert labeled.node.get_content() == f"[1] Source: A.pdf\n{SAID}"
     (shortened,) = labeled.node.metadata["citation"]["shortened"]
     assert shortened == {"chunk_id": "valley", "by": "llm", "tokens_before": 26, "tokens_after": 6}
 

@@ -15,6 +15,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.schema import ImageNode, NodeWithScore, TextNode
 from pydantic import PrivateAttr
 
+from ctxassembly import AssemblyConfig
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, resolve
 from llamaindex_samples import Answering, WordEmbedding
 
@@ -48,7 +49,7 @@ def assembled(*nodes: Any, **settings: Any) -> list[NodeWithScore]:
 
 def test_the_label_of_a_caption_has_the_image() -> None:
     text = TextNode(id_="t", text="Wool was carded by children.", metadata={"file_name": "wool.pdf"})
-    image, plain = assembled(captioned(), text)
+    image, plain = assembled(captioned(), text, config=AssemblyConfig(fill=True))
     assert isinstance(image.node, ImageNode)
     assert (image.node.image_path, image.node.image_mimetype) == ("/pictures/loom.png", "image/png")
     assert image.text == "[1] Source: loom.png\nA loom of oak, drawn in 1790."

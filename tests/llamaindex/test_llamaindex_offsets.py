@@ -25,7 +25,7 @@ from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 GAP = "[...]"
 WORDS = 4_000
-CONFIG = AssemblyConfig(neighbors="unfiltered", max_tokens=100_000)
+CONFIG = AssemblyConfig(cite="document", neighbors="unfiltered", max_tokens=100_000)
 
 
 def words(first: int, last: int, prefix: str = "") -> str:

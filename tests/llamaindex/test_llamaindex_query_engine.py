@@ -49,9 +49,8 @@ async def test_the_prompt_holds_the_context_verbatim_whatever_the_metadata(form:
     docstore = SimpleDocumentStore()
     docstore.add_documents([*a, *b])
     chunks = {chunk.id: chunk for chunk in (*bare(a), *bare(b))}
-    context = assemble(
-        [Hit(chunks[each.node_id], each.score) for each in hits], config, store=MemoryStore(chunks.values())
-    )
+    given = [Hit(chunks[each.node_id], each.score) for each in hits]
+    context = assemble(given, config, query="Who lifted the tax?", store=MemoryStore(chunks.values()))
     made, llm = engine(Fixed(hits), ContextAssemblyPostprocessor(config=config, docstore=docstore))
 
     response = made.query("Who lifted the tax?")

@@ -17,7 +17,7 @@ from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocess
 from llamaindex_samples import bare, document, scored
 
 STEPS = ["ctxassembly.resolve", "ctxassembly.search", "ctxassembly.fuse", "ctxassembly.limit"]
-STAGES = [f"ctxassembly.{name}" for name in ("admit", "dedup", "expand", "dedup", "budget", "repeats", "render")]
+STAGES = [f"ctxassembly.{name}" for name in ("admit", "dedup", "expand", "dedup", "budget", "render")]
 NODES = document(metadata={"file_name": "valley.pdf"})
 QUERY = "who paid the tax on indigo?"
 
@@ -149,7 +149,7 @@ def test_a_look_below_no_span_makes_no_traces_of_its_stages(spans: Handler) -> N
 async def test_in_an_answer_the_stages_stand_below_its_steps(spans: Handler, awaited: bool) -> None:
     engine = AnswerQueryEngine(MockLLM(), retriever())
     await engine.aquery(QUERY) if awaited else engine.query(QUERY)
-    assert spans.below(spans.one("assemble")) == [*STAGES[:4], "ctxassembly.conversation", *STAGES[4:]]
+    assert spans.below(spans.one("assemble")) == STAGES
     assert spans.below(spans.one("retrieve")) == ["ctxassembly.retrieve"]
     search = spans.one("ctxassembly.retrieve")
     assert spans.below(search) == STEPS

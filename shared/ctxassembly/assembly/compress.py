@@ -114,9 +114,12 @@ def _not_fitting(page: Page, numbers: Sequence[int]) -> tuple[list[int], int]:
 
     The second is the tokens that are free for them.
     """
-    free, room = page.max_tokens, page.config.max_characters or math.inf
+    free, room, documents = page.max_tokens, page.config.max_characters or math.inf, set[int]()
     for place, number in enumerate(numbers):
-        text = page.pool.candidates[number].chunk.text
+        text, document = page.pool.candidates[number].chunk.text, bisect_right(page.pool.documents, number) - 1
+        if document not in documents:
+            documents.add(document)
+            text = page.headers.around(document, number) + text
         tokens = page.count(text)
         if tokens > free or len(text) > room:
             characters = room / CHARACTERS_PER_TOKEN

@@ -16,7 +16,8 @@ import numpy as np
 from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.render.write import Rendered
+from ctxassembly.assembly.render.page import Page
+from ctxassembly.assembly.render.write import RUN_SEPARATOR, Rendered
 from ctxassembly.assembly.select.select import Selection
 from ctxassembly.assembly.units import best_in_chunks
 from ctxassembly.data.candidates import (
@@ -32,6 +33,7 @@ from ctxassembly.data.candidates import (
     Reason,
     Shortening,
 )
+from ctxassembly.data.chunks import Span
 from ctxassembly.data.trace import Decision, Outcome, Shortened
 from ctxassembly.text.words import TermQuery
 from ctxassembly.tracing import is_retained
@@ -41,19 +43,24 @@ from ctxassembly.wording.metadata_labels import MetadataReader
 class Fate(NamedTuple):
     """What became of one chunk of the pool."""
 
-    characters: int
-    """Of its own that are read."""
+    spans: Sequence[Span]
+    """Where its own text that is read is in the joined text."""
     is_whole: bool
     is_lost: bool
     """True if any of it is left out that neither others nor the conversation have."""
     because_of: int | None
     """The number of the chunk that has what is left out of it."""
 
+    @property
+    def characters(self) -> int:
+        """How many characters of its own are read."""
+        return sum(end - start for start, end in self.spans)
+
 
 def find_fates(text: Text, selection: Selection, barred: Barred) -> list[Fate]:
     """Return the fate of each chunk of the pool, by its number."""
     units, mask, copies = selection.units, selection.fitted.mask, selection.copies
-    read = _read_characters(text, selection.fitted.rendered)
+    read = _read_spans(text, selection.fitted.rendered)
     left_out = ~mask & (units.ends > units.starts)
     copied = np.zeros(len(mask), bool)
     copied[[unit for unit, other in copies.items() if mask[other]]] = True
@@ -72,29 +79,32 @@ def find_fates(text: Text, selection: Selection, barred: Barred) -> list[Fate]:
     return fates
 
 
-def _read_characters(text: Text, rendered: Rendered) -> list[int]:
-    """Return how many of the characters that each chunk owns are read."""
-    owns, counts = rendered.layout.owns, [0] * len(text.owns)
+def _read_spans(text: Text, rendered: Rendered) -> list[list[Span]]:
+    """Return where the text that each chunk owns is read."""
+    owns, found = rendered.layout.owns, [list[Span]() for _ in text.owns]
     for label in rendered.layout.labels:
         for start, end in label.runs:
             for number in label.chunks:
-                counts[number] += max(min(end, text.ends[number]) - max(start, owns[number]), 0)
-    return counts
+                first, last = max(start, owns[number]), min(end, text.ends[number])
+                if first < last:
+                    found[number].append((first, last))
+    return found
 
 
 def shortened_chunks(
-    pool: Pool, fates: list[Fate], by: Shortening, special: Mapping[int, Shortening], chars_per_token: float
+    page: Page, fates: list[Fate], by: Shortening, special: Mapping[int, Shortening], chars_per_token: float
 ) -> dict[int, Shortened]:
-    """Return the chunks that are read in part, by number, with their tokens before and after, estimated by length.
-
-    The reason is `by`, but for the chunks in `special`.
-    """
+    """Return the chunks that are read in part, by number. The reason is `by`, but for the chunks in `special`."""
     found = {}
     for number, fate in enumerate(fates):
         if fate.characters and not fate.is_whole:
-            chunk = pool.candidates[number].chunk
-            tokens = [max(round(length / chars_per_token), 1) for length in (len(chunk.text), fate.characters)]
+            chunk = page.pool.candidates[number].chunk
             why = by if fate.is_lost else special.get(number, by if fate.because_of is None else "repeated")
+            if why == "sentence":
+                tokens = [max(round(length / chars_per_token), 1) for length in (len(chunk.text), fate.characters)]
+            else:
+                read = RUN_SEPARATOR.join(page.text.text[start:end] for start, end in fate.spans)
+                tokens = [page.count(chunk.text), page.count(read)]
             found[number] = Shortened(chunk.id, why, *tokens)
     return found
 

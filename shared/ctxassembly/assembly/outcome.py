@@ -57,8 +57,8 @@ def make_context(
     copies = found.lineage.duplicates()
     if selection is not None:
         fates = find_fates(text, selection, barred)
-        chars_per_token = max(sum(fate.characters for fate in fates), 1) / max(load.tokens, 1)
-        shortened = shortened_chunks(pool, fates, _shortened_by(page), barred.by, chars_per_token)
+        chars_per_token = max(len(rendered.text), 1) / max(load.tokens, 1)
+        shortened = shortened_chunks(page, fates, _shortened_by(page), barred.by, chars_per_token)
         known = Known(text, pool, selection, barred, fates, shortened, chars_per_token, config.window)
         outcomes = find_outcomes(known)
         asked = query if page.is_by_query else None

@@ -261,7 +261,6 @@ class StageBegan:
     ctxassembly.dedup {'chunks': 3}
     ctxassembly.expand {'chunks': 2}
     ctxassembly.budget {'chunks': 2}
-    ctxassembly.repeats {'chunks': 2}
     ctxassembly.render {'chunks': 2}
     """
 

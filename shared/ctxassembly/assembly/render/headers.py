@@ -64,6 +64,10 @@ class Headers:
                 lines.append(LANGUAGES[self.config.language].summary.format(summary))
         return "".join([line + "\n" for line in lines]), "\n" + footer if footer else ""
 
+    def around(self, document: int, number: int) -> str:
+        """Return all lines around the text of the chunk at `number` if it is the first one read of its `document`."""
+        return "".join(self.lines(1, Label(0, document, number, (number,), (), 0.0), HeaderDetail.FULL, ""))
+
     def are_shown(self, headers: Mapping[str, str]) -> bool:
         """Return True if `headers`, the first lines of blocks by label, are those of the format."""
         form = self.form

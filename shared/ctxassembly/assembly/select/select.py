@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ctxassembly.assembly.merge import divide
-from ctxassembly.assembly.render.labels import Label, Layout
+from ctxassembly.assembly.render.labels import Layout
 from ctxassembly.assembly.render.layout import lay_out
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.render.write import write
@@ -20,7 +20,6 @@ from ctxassembly.assembly.select.needs import needed
 from ctxassembly.assembly.select.parts import parts_of
 from ctxassembly.assembly.select.relevant import each_text_once, relevant_count
 from ctxassembly.assembly.units import PARTS, Units, best_first
-from ctxassembly.data.candidates import HeaderDetail
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,9 +139,7 @@ def _header_costs(page: Page) -> Floats:
     """Return about how many tokens a header of each document has, for each part."""
     found = []
     for number, first in enumerate(page.pool.documents):
-        label = Label(0, number, first, (first,), (), 0.0)
-        before, after = page.headers.lines(1, label, HeaderDetail.FULL, "")
-        found.append(LABEL_TOKENS + (len(before) + len(after)) / CHARACTERS_PER_TOKEN)
+        found.append(LABEL_TOKENS + len(page.headers.around(number, first)) / CHARACTERS_PER_TOKEN)
     return np.repeat(np.array(found, float), PARTS)
 
 
