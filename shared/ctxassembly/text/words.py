@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from operator import add
 
@@ -82,38 +82,6 @@ def normalize(text: str) -> str:
         for mark in _TYPOGRAPHIC_MARKS:
             text = text.replace(mark, " ")
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-
-
-def normalize_with_offsets(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """Return `text` with its words normalized, and pairs of offsets: in it, and in `text`.
-
-    Between two pairs, offsets grow evenly. There are none if the length is the same, as it is in nearly all texts.
-
-    >>> normalize_with_offsets("Große Maße")
-    ('grosse masse', [(0, 0), (2, 2), (5, 4), (8, 7), (11, 9), (12, 10)])
-    """
-    normalized = normalize(text)
-    if len(normalized) == len(text):
-        return normalized, []
-    parts: list[str] = []
-    pairs = [(0, 0)]
-    copied_to = length = 0
-    for match in _BEYOND_ASCII.finditer(text):
-        start, end = match.span()
-        part = _normalize_part(match[0])
-        parts += (text[copied_to:start].lower(), part)
-        length += start - copied_to
-        if len(part) != end - start:
-            pairs += ((length, start), (length + len(part), end))
-        length += len(part)
-        copied_to = end
-    parts.append(text[copied_to:].lower())
-    return "".join(parts), [*pairs, (length + len(parts[-1]), len(text))]
-
-
-# A letter before an accent may make one character with it. The look ahead halves the time: it rules out most places.
-_BEYOND_ASCII = re.compile("[A-Za-z]?(?=[^\x00-\x7f])(?:[^\x00-\x7f\\W]|[\u0300-\u036f])+")
-_normalize_part = lru_cache(4_096)(normalize)
 
 
 def strip_accents(text: str) -> str:
@@ -218,29 +186,6 @@ def _is_identifier(word: str) -> bool:
     return not word.isalpha() or (
         has_capital and any(first.islower() and second.isupper() for first, second in pairwise(word))
     )
-
-
-_SYMBOLS = r"[=<>!+*/%&|^~@:$-]"
-_SYMBOL = re.compile(rf"(?<![^\s`'\"(])(?:[=<>+*%@^~|]|(?!--)(?!//?/){_SYMBOLS}{{2,3}})(?![^\s`'\"),.;?])")
-
-
-def find_symbols(text: str) -> dict[str, re.Pattern[str]]:
-    """Return the operators that `text` names, such as "==", each with the pattern that finds it in code.
-
-    >>> list(find_symbols("What do `==` and -> mean - in A/B?"))
-    ['==', '->']
-    """
-    symbols = dict.fromkeys(_SYMBOL.findall(text))
-    return {one: re.compile(rf"(?<!{_SYMBOLS}){re.escape(one)}(?!{_SYMBOLS})") for one in symbols}
-
-
-def find_long_words(words: Iterable[str]) -> dict[str, str]:
-    """Return the long ones of `words`, normalized, without their last `ENDING_LENGTH` letters, and the prefix of each.
-
-    >>> find_long_words(["two", "apothekenbetriebe"])
-    {'apothekenbetrie': 'apothe'}
-    """
-    return {word[:-ENDING_LENGTH]: word[:PREFIX_LENGTH] for word in words if len(word) >= LONG_WORD_LENGTH}
 
 
 def word_forms(text: str, ending_length: int = ENDING_LENGTH) -> dict[str, str]:

@@ -97,8 +97,6 @@ class FormPatterns(NamedTuple):
     r"""Matches at the \n before every line that has a form, or may have one once folded. It reads small letters."""
     form: re.Pattern[str]
     """Matches a form."""
-    unfinished_form: re.Pattern[str]
-    """Matches the beginning of a form at the end of a line, and of some other texts."""
     label: re.Pattern[str]
     """Matches a label or a summary's beginning wherever a word may begin."""
     has_markup: bool
@@ -124,15 +122,10 @@ def compile_forms(form: str, own_lines: Sequence[str] = ()) -> FormPatterns:
     ]
     forms = [*lines, *markers]
     heads = [*lines, *(atoms[:-1] for atoms in markers)]
-    begun = [_begun(atoms, r"\Z") for atoms in forms]
-    letters = "".join(sorted({letter for word in (*words, *headers) for letter in word}))
-    begun += [rf"\[[\s0-9{DASHES},;:#{letters}]*\Z"]
-    begun.append(rf"[({{<]\s*[0-9]*\s*[)}}>]?{_BETWEEN}[{letters}\s:#]*[0-9]*\s*\Z")
     in_brackets = ["".join(atoms) for atoms in forms if atoms[0] == r"\["]
     return FormPatterns(
         prefilter=_prefilter(heads),
         form=re.compile("|".join(map("".join, forms))),
-        unfinished_form=re.compile("|".join(begun)),
         label=re.compile(rf"(?<![^\W_])(?:{'|'.join(in_brackets)})"),
         has_markup=form in FORMATS and FORMATS[form].has_markup,
     )

@@ -32,7 +32,6 @@ from ctxassembly.wording.unicode import apply_replacements, invalid_characters
 
 _ITEM = re.compile(r"[0-9]{1,9}[.)](?=\s)")
 """The number of a list item, as in Markdown."""
-_ITEMS = re.compile(rf"{_ITEM.pattern}|[0-9]{{1,9}}[.)]?\Z")
 _WORD = re.compile(r"[^\W_]")
 _TABLE_RULE = re.compile(r"[\s|:+=-]+")
 _COLUMNS = re.compile(r"[\s|:+]+")
@@ -66,11 +65,6 @@ class Guard(FormPatterns):
             begins += [begin + at for at in _find_forms(self.form, line)]
             found = self.prefilter.search(small, begin + len(line))
         return begins
-
-    def find_unfinished(self, text: str) -> list[int]:
-        """Return the offsets of forms in the last line of `text` that following text may complete, and of others."""
-        begin = text.rfind("\n") + 1
-        return [begin + at for at in _find_forms(self.unfinished_form, text[begin:])] if begin else []
 
     def find_labels(self, line: str) -> list[int]:
         """Return the offsets of labels and beginnings of summaries in `line`."""
@@ -123,11 +117,6 @@ def find_lookalike_tags(text: str) -> Iterator[int]:
             yield found.start()
 
 
-def _is_lead(line: str) -> bool:
-    """Return True if text after `line` begins the line for a reader: it has no word but the number of an item."""
-    return _WORD.search(_ITEMS.sub("", fold_lookalikes(line))) is None
-
-
 @lru_cache(maxsize=64)
 def build_guard(form: str, own_lines: tuple[str, ...] = ()) -> Guard:
     """Return the guard of the format `form`. A function of the caller has a name that is no format's.
@@ -142,15 +131,14 @@ def escape_replacements(
     form: str,
     *,
     at_line: bool = True,
-    continued: bool = False,
     guard: Guard | None = None,
     sanitize: bool = False,
 ) -> dict[int, tuple[int, str]]:
     """Return the changes that make `text` harmless in the format `form`: start -> (end, replacement).
 
     A backslash replaces nothing: its start and end are the same, and it goes before the character there. `at_line`
-    means that the text begins a line, `continued` that another text continues its last line. `guard` defaults to the
-    guard of the format. With `sanitize`, invisible characters are also removed, and tokens and links are defused.
+    means that the text begins a line. `guard` defaults to the guard of the format. With `sanitize`, invisible
+    characters are also removed, and tokens and links are defused.
     """
     guard = guard or build_guard(form)
     lines = f"\n{text}" if at_line else text
@@ -161,12 +149,10 @@ def escape_replacements(
     begins = guard.find_forms(lines)
     if guard.has_markup and not text.isascii():
         begins += find_lookalike_tags(lines)
-    if continued:
-        begins += guard.find_unfinished(lines)
     found = {at: (at, "\\") for at in (begin - at_line for begin in begins) if text[at - 1 : at] != "\\"}
     found |= invalid_characters(text, is_markup=guard.has_markup)
     if sanitize:
-        for at, change in sanitize_replacements(text, at_line=at_line, continued=continued).items():
+        for at, change in sanitize_replacements(text, at_line=at_line).items():
             found[at] = _merge_changes(change, found[at]) if at in found else change
     return found
 
@@ -196,15 +182,3 @@ def escape_value(value: str, form: str) -> str:
     """
     labels = build_guard(form).find_labels(value)
     return "\\".join([value[begin:end] for begin, end in pairwise((0, *labels, len(value)))]) if labels else value
-
-
-def is_line_start_after(text: str, *, at_line: bool) -> bool:
-    """Return True if text that follows `text` without a line break begins a line as a reader sees it.
-
-    It does if `text` ends a line, or has no word in its last line: quote marks or a bullet don't keep a form from being
-    read. `at_line` says that `text` begins a line itself.
-    """
-    last = text[text.rfind("\n") + 1 :].splitlines(keepends=True)[-1:] or [text[-1:]]
-    if last[0] and last[0][-1] in f"\n{_BREAKS}":
-        return True
-    return (at_line or len(last[0]) < len(text)) and _is_lead(last[0])
