@@ -15,14 +15,14 @@ from typing import NamedTuple
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.labels import Label
-from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.render.write import OURS, RUN_SEPARATOR, Rendered
-from ctxassembly.data.candidates import TextPiece
-from ctxassembly.data.chunks import Chunk, Span
+from ctxassembly.data.candidates import Candidate, TextPiece
+from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Block, Citation, Passage, Source
 from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.data.trace import Shortened
 from ctxassembly.wording.formats import Heading
+from ctxassembly.wording.metadata_labels import MetadataReader
 
 SNIPPET_CHARS = 200
 """Characters of a citation's snippet, as published."""
@@ -37,17 +37,22 @@ class Cited(NamedTuple):
     provenance: tuple[Source, ...]
 
 
-def cite(page: Page, rendered: Rendered, shortened: Mapping[int, Shortened]) -> Cited:
+def cite(
+    text: Text,
+    pool: Pool,
+    rendered: Rendered,
+    reader: MetadataReader,
+    shortened: Mapping[int, Shortened],
+    snippet_chars: int = SNIPPET_CHARS,
+) -> Cited:
     """Return the text of `rendered`, cited. `shortened` is by number of the chunk.
 
     Besides the blocks of the labels there may be one of a supplement, before them or after.
     """
-    text, pool, numbers = page.text, page.pool, page.numbers.of(rendered.layout.labels)
-    supplement_first = bool(page.supplement.text) and page.supplement.is_first
+    owns, labels = rendered.layout.owns, iter(rendered.layout.labels)
     blocks, passages, provenance = list[Block](), list[Passage](), list[Source]()
-    labels = iter(zip(rendered.layout.labels, numbers, strict=True))
     offset = first = 0
-    for place, end in enumerate(rendered.ends):
+    for end, number in zip(rendered.ends, rendered.numbers, strict=True):
         if first:  # the separator between two blocks
             offset += len(rendered.pieces[first])
             first += 1
@@ -55,16 +60,18 @@ def cite(page: Page, rendered: Rendered, shortened: Mapping[int, Shortened]) -> 
         for at in range(first, end):
             piece = rendered.pieces[at]
             if rendered.places[at] != OURS:
-                sources += _sources(text, pool, rendered.layout.owns, piece, rendered.places[at], offset)
+                sources += _sources(text, pool, owns, piece, rendered.places[at], offset)
             offset += len(piece)
         written, citation = "".join(rendered.pieces[first:end]), None
         first = end
-        label, number = (None, 0) if supplement_first and not place else next(labels, (None, 0))
-        if label is not None:
+        if number:
+            label = next(labels)
             # A text of escaped characters alone has no verbatim source: the span of its block is used instead.
             span = (sources[0][1].span[0], sources[-1][1].span[1]) if sources else (begin, offset)
-            own = [*_passages(text, pool, rendered.layout.owns, label.runs, sources, span)]
-            citation = replace(_citation(page, label, own, shortened), label=str(number), span=span)
+            own = [*_passages(text, pool, owns, label.runs, sources, span)]
+            snippet = _snippet(_best_text(pool.candidates[label.best], own), snippet_chars)
+            cited = _citation(pool, label, reader, shortened)
+            citation = replace(cited, label=str(number), span=span, snippet=snippet)
             passages += own
             provenance += [source for _, source in sources]
         blocks.append(Block(written, (begin, offset), citation))
@@ -117,9 +124,8 @@ def _passages(
         separator = RUN_SEPARATOR if pieces else ""
         before = start
         for number, first, last in owned:
-            begin = text.begins[number]
-            overlap = owns[number] - begin if first == owns[number] else 0
-            glue = text.text[before:first]
+            begin, glue = text.begins[number], text.text[before:first]
+            overlap = first - begin if not glue and first == owns[number] and begin >= start else 0
             pieces.append(TextPiece(pool.candidates[number], first - begin, last - begin, separator + glue, overlap))
             separator, before, last_chunk = "", last, number
     yield _passage(pieces, sources, first_place, runs[-1][1], whole)
@@ -136,22 +142,19 @@ def _passage(pieces: list[TextPiece], sources: list[tuple[int, Source]], start: 
     return Passage(pieces[0].candidate.chunk.document_id, tuple(pieces), span)
 
 
-def _citation(page: Page, label: Label, passages: list[Passage], shortened: Mapping[int, Shortened]) -> Citation:
-    """Return the citation of `label`, whose number and span are still to be written."""
-    pool, reader = page.pool, page.reader
-    best = pool.candidates[label.best]
+def _citation(pool: Pool, label: Label, reader: MetadataReader, shortened: Mapping[int, Shortened]) -> Citation:
+    """Return the citation of `label`, whose number, span and snippet are still to be written."""
+    best, own = pool.candidates[label.best], [pool.candidates[at].chunk for at in label.chunks]
     chunk = best.chunk
-    own: list[Chunk] = [pool.candidates[at].chunk for at in label.chunks]
-    texts = (piece.text for passage in passages for piece in passage.pieces if piece.candidate is best)
     pages, source, row = reader.pages(own), reader.source(chunk), reader.number(chunk, "row_number")
     section, sheet = reader.line(chunk, "section"), reader.line(chunk, "sheet")
     heading = Heading(0, source, pages, section or "", sheet or "", "" if row is None else str(row))
     return Citation(
         label="",
+        span=(0, 0),
+        snippet="",
         document_id=chunk.document_id,
         chunk_ids=tuple(dict.fromkeys([one.id for one in own])),
-        span=(0, 0),
-        snippet=_snippet(next(texts, "").strip()),
         best_chunk_id=chunk.id,
         score=best.score,
         source=source,
@@ -167,10 +170,16 @@ def _citation(page: Page, label: Label, passages: list[Passage], shortened: Mapp
     )
 
 
-def _snippet(text: str) -> str:
+def _best_text(best: Candidate, passages: Sequence[Passage]) -> str:
+    """Return the first text of the `best` chunk in `passages`."""
+    texts = (piece.text for passage in passages for piece in passage.pieces if piece.candidate is best)
+    return next(texts, "").strip()
+
+
+def _snippet(text: str, max_chars: int) -> str:
     """Return the beginning of `text` up to its last whole word; if less than half would remain, that word is cut."""
-    if len(text) <= SNIPPET_CHARS:
+    if len(text) <= max_chars:
         return text
     # One more character, since a blank there says that the word before it is whole; the stroke is the next one.
-    words = f"{text[: SNIPPET_CHARS + 1]}|".rsplit(maxsplit=1)[0]
-    return words if SNIPPET_CHARS // 2 <= len(words) <= SNIPPET_CHARS else text[:SNIPPET_CHARS]
+    words = f"{text[: max_chars + 1]}|".rsplit(maxsplit=1)[0]
+    return words if max_chars // 2 <= len(words) <= max_chars else text[:max_chars]

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from ctxassembly.assembly.call import Call
-from ctxassembly.assembly.cite_blocks import CitedText
+from ctxassembly.assembly.cite import Cited, cite
 from ctxassembly.assembly.text_blocks import Style, TextBlock, render_blocks
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import (
@@ -51,7 +51,10 @@ def to_context(
     included = [candidate for block in blocks for candidate in block.candidates]
     yield from call.log.begin("render", len(included))
     shortened = {one.key: _shortened(one, counter) for one in included if one.kept_spans is not None}
-    cited = render_blocks(blocks, style, first_label=call.first_label, shortened=shortened, around=around)
+    text, pool, rendered = render_blocks(blocks, style, first_label=call.first_label, around=around)
+    numbers = {one.key: number for number, one in reversed([*enumerate(pool.candidates)])}
+    parts = {numbers[key]: part for key, part in shortened.items()}
+    cited = cite(text, pool, rendered, style.reader(for_header=False), parts, style.snippet_chars)
     tokens = counter.count(cited.text)
     if tokens > max_tokens:
         more = f"{tokens - max_tokens:,} tokens more than {max_tokens:,}"
@@ -95,7 +98,7 @@ def to_context(
     )
 
 
-def _headers(cited: CitedText) -> dict[str, str]:
+def _headers(cited: Cited) -> dict[str, str]:
     """Return the first line of each block by its label."""
     return {block.citation.label: block.text.partition("\n")[0] for block in cited.blocks if block.citation is not None}
 

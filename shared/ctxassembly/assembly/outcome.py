@@ -69,7 +69,7 @@ def make_context(
     if selection is not None:
         yield from log.end(len(included), lambda: _figures(page, load, outcomes, len(shortened)))
     yield from log.begin("render", len(included))
-    cited = cite(page, rendered, shortened)
+    cited = cite(text, pool, rendered, reader, shortened)
     figures = {"labels": len(labels), "tokens": load.tokens, "characters": len(cited.text)}
     yield from log.end(len(included), lambda: figures)
     outside = {pool.candidates[at].key for at, one in enumerate(outcomes) if one.reason == OUTSIDE_WINDOW}

@@ -1,4 +1,4 @@
-"""Blocks of text, as a system of its own makes them -> one text with its citations and provenance.
+"""Blocks of text, as a system of its own makes them -> one text, written as the default pipeline writes its own.
 
 A block is a heading and passages. The formats write the heading, the guards keep the texts from passing for one, and
 `cite` leads each verbatim character back to its chunk.
@@ -6,15 +6,19 @@ A block is a heading and passages. The formats write the heading, the guards kee
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ctxassembly.assembly.cite_blocks import SNIPPET_CHARS, CitedText, cite
-from ctxassembly.assembly.render.write import RUN_SEPARATOR
-from ctxassembly.data.candidates import GAP, Candidate, CitationBlock, RenderedPart, TextPiece
+from ctxassembly.assembly.cite import SNIPPET_CHARS
+from ctxassembly.assembly.join import Text
+from ctxassembly.assembly.pool import Pool
+from ctxassembly.assembly.render.guards import Guards
+from ctxassembly.assembly.render.labels import Label, Layout
+from ctxassembly.assembly.render.write import OURS, RUN_SEPARATOR, Rendered, with_changes
+from ctxassembly.data.candidates import GAP, Candidate, TextPiece
+from ctxassembly.data.chunks import Span
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.trace import Shortened
+from ctxassembly.text.scan import PAD
 from ctxassembly.wording.formats import FORMATS, Heading, Lines
 from ctxassembly.wording.label_forms import RULE
 from ctxassembly.wording.label_guards import build_guard, escape_labels, escape_replacements, escape_value
@@ -67,48 +71,20 @@ class Style:
 
     def safe_text(self, text: str, *, at_line: bool = True) -> str:
         """Return `text` of no chunk, such as a summary, so that no line of it passes for one of ours."""
-        return apply_replacements(text, self._replacements(text, at_line=at_line))
-
-    def _replacements(self, text: str, *, at_line: bool = True) -> dict[int, tuple[int, str]]:
         guard = build_guard(self.format_name, self.own_lines)
-        found = escape_replacements(text, self.format_name, at_line=at_line, guard=guard)
-        # One character each, so that none reaches from one chunk into the next.
-        return {
-            at + n: (at + n + 1, written[n]) if end - at > 1 else (end, written)
-            for at, (end, written) in found.items()
-            for n in range(max(end - at, 1))
-        }
+        return apply_replacements(text, escape_replacements(text, self.format_name, at_line=at_line, guard=guard))
 
     def _safe_value(self, line: str) -> str:
         has_labels = self.format_name in FORMATS and FORMATS[self.format_name].has_labels
         return escape_value(line if has_labels else escape_labels(line, self.format_name), self.format_name)
 
-    def _lines(self, heading: Heading) -> Lines:
+    def lines(self, heading: Heading, number: int) -> Lines:
+        """Return the header and the footer of block `number`."""
+        heading = replace(heading, number=number)
         if isinstance(self.format, str):
             return FORMATS[self.format].lines(heading, LANGUAGES[self.language])
         written = self.format(heading)
         return (written, "") if isinstance(written, str) else written
-
-    def block_parts(self, number: int, block: TextBlock) -> list[RenderedPart]:
-        """Return the parts of one block."""
-        header, footer = self._lines(replace(block.heading, number=number))
-        parts = [RenderedPart(header + self.header_end)] if header else []
-        parts += [RenderedPart(line + "\n") for line in block.lines]
-        for at, passage in enumerate(block.passages):
-            parts += [RenderedPart(block.between)] if at else []
-            parts += self._passage_parts(passage)
-        return [*parts, RenderedPart("\n" + footer)] if footer else parts
-
-    def _passage_parts(self, passage: Sequence[TextPiece]) -> Iterator[RenderedPart]:
-        """Yield the parts of a passage, guarded as one text: a label may begin in one chunk and end in the next."""
-        replaced = sorted(self._replacements("".join(piece.separator + piece.text for piece in passage)).items())
-        begin = 0
-        for piece in passage:
-            for text, candidate, start in ((piece.separator, None, 0), (piece.text, piece.candidate, piece.start)):
-                first, last = (bisect_left(replaced, (edge,)) for edge in (begin, begin + len(text)))
-                own = {at - begin: (end - begin, written) for at, (end, written) in replaced[first:last]}
-                yield from split_parts(text, own, candidate, start)
-                begin += len(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +109,6 @@ class TextBlock:
         """The chunks of the block, in reading order."""
         return tuple({piece.candidate.key: piece.candidate for passage in self.passages for piece in passage}.values())
 
-    @property
-    def text(self) -> str:
-        """The text of its chunks, without its header."""
-        passages = ("".join(piece.separator + piece.text for piece in passage) for passage in self.passages)
-        return self.between.join(passages)
-
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate:
     """Return the candidate that a label describes: a hit before a neighbor, and the best-scored of them."""
@@ -154,47 +124,56 @@ def pieces_of(candidate: Candidate) -> tuple[TextPiece, ...]:
     return tuple(TextPiece(candidate, start, end, f" {GAP} " if at else "") for at, (start, end) in enumerate(spans))
 
 
+def _join_blocks(blocks: Sequence[TextBlock]) -> tuple[Text, Pool, Layout]:
+    """Return the texts of `blocks` as one. A passage is a run, and each slice counts as a chunk of its own."""
+    parts, size = [PAD], len(PAD)
+    candidates, labels = list[Candidate](), list[Label]()
+    begins, owns, ends = list[int](), list[int](), list[int]()
+    breaks, opens = list[int](), list[int]()
+    for number, block in enumerate(blocks):
+        runs, first = list[Span](), len(candidates)
+        opens.append(size)
+        for passage in block.passages:
+            breaks.append(size)
+            for piece in passage:
+                parts += (piece.separator, piece.text)
+                candidates.append(piece.candidate)
+                owns.append(size + len(piece.separator))
+                begins.append(owns[-1] - piece.start)
+                size = owns[-1] + len(piece.text)
+                ends.append(size)
+            runs.append((breaks[-1], size))
+        chunks = tuple(range(first, len(candidates)))
+        best = candidates.index(best_of(block.candidates), first)
+        labels.append(Label(0, number, best, chunks, tuple(runs), 0.0))
+    text = Text("".join((*parts, PAD)), begins, owns, ends, breaks, opens)
+    return text, Pool(candidates, opens), Layout(labels, owns)
+
+
 def render_blocks(
-    blocks: Sequence[TextBlock],
-    style: Style,
-    *,
-    first_label: int = 1,
-    shortened: Mapping[int, Shortened] | None = None,
-    around: tuple[str, str] = ("", ""),
-) -> CitedText:
-    """Return the text of `blocks`, with its blocks, passages and provenance.
+    blocks: Sequence[TextBlock], style: Style, *, first_label: int = 1, around: tuple[str, str] = ("", "")
+) -> tuple[Text, Pool, Rendered]:
+    """Return `blocks` joined to one text, their chunks, and the blocks as they are written.
 
     `around` are blocks without a label, before and after them, written as they are.
     """
-    labeled: list[tuple[CitationBlock | None, list[RenderedPart]]] = [
-        (_citation_block(block), style.block_parts(number, block)) for number, block in enumerate(blocks, first_label)
-    ]
-    before, after = ([(None, [RenderedPart(text)])] if text else [] for text in around)
-    labeled = [*before, *labeled, *after]
-    if style.has_rule:
-        for _, parts in labeled[:-1]:
-            parts.append(RenderedPart(f"\n\n{RULE}"))
-    numbers = range(first_label, first_label + len(blocks))
-    return cite(labeled, numbers, "\n\n", style.reader(for_header=False), shortened or {}, style.snippet_chars)
-
-
-def _citation_block(block: TextBlock) -> CitationBlock:
-    return CitationBlock(block.passages, best_of(block.candidates), "")
-
-
-def split_parts(
-    text: str, replaced: Mapping[int, tuple[int, str]], candidate: Candidate | None = None, start: int = 0
-) -> list[RenderedPart]:
-    """Return `text`, at `start` in the candidate's text, as verbatim parts with the replacements between."""
-    parts: list[RenderedPart] = []
-    copied_to = 0
-    for at in sorted(replaced):
-        end, replacement = replaced[at]
-        if at > copied_to:
-            parts.append(RenderedPart(text[copied_to:at], candidate, start + copied_to, start + at))
-        if replacement:
-            parts.append(RenderedPart(replacement))
-        copied_to = end
-    if copied_to < len(text):
-        parts.append(RenderedPart(text[copied_to:], candidate, start + copied_to, start + len(text)))
-    return parts
+    text, pool, layout = _join_blocks(blocks)
+    whole, labels = text.text, layout.labels
+    guards = Guards(style.format_name, style.own_lines)
+    replaced = guards.replaced(whole, [run for label in labels for run in label.runs])
+    before, after = ([(0, [(block, OURS)])] if block else [] for block in around)
+    written = [*before]
+    for number, (block, label) in enumerate(zip(blocks, labels, strict=True), first_label):
+        header, footer = style.lines(block.heading, number)
+        parts = [(header and header + style.header_end, OURS), *((f"{line}\n", OURS) for line in block.lines)]
+        for place, run in enumerate(label.runs):
+            parts += [(block.between if place else "", OURS), *with_changes(whole, run, replaced[run])]
+        written.append((number, [*parts, (footer and f"\n{footer}", OURS)]))
+    written += after
+    rendered = Rendered.of(layout)
+    for place, (number, parts) in enumerate(written, 1):
+        for piece, at in parts:
+            rendered.add(piece, at)
+        rendered.add(f"\n\n{RULE}" if style.has_rule and place < len(written) else "")
+        rendered.end_block(number)
+    return text, pool, rendered

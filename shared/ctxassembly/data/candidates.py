@@ -6,7 +6,6 @@ every map of the engine is keyed by it: a form can be replaced at any time witho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, Literal, NamedTuple
 
@@ -159,15 +158,6 @@ class TextPiece(NamedTuple):
         return self.candidate.chunk.text[self.start : self.end]
 
 
-class RenderedPart(NamedTuple):
-    """A stretch of rendered text: the slice `[start:end]` of a candidate's chunk, or, without one, our own words."""
-
-    text: str
-    candidate: Candidate | None = None
-    start: int = 0
-    end: int = 0
-
-
 class RenderedSupplement(NamedTuple):
     """The rendered block of a supplement, which may be empty, with notes."""
 
@@ -180,13 +170,3 @@ class RenderedSupplement(NamedTuple):
 
 
 NO_SUPPLEMENT: Final = RenderedSupplement()
-
-
-class CitationBlock(NamedTuple):
-    """One label and the passages under it."""
-
-    passages: Sequence[tuple[TextPiece, ...]]
-    best_candidate: Candidate
-    """The best-ranked of its chunks. Hits rank before neighbors."""
-    summary: str
-    """The page summary above the text; empty if there is none."""

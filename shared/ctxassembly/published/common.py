@@ -58,7 +58,7 @@ class Writer:
 
     def __call__(self, blocks: Sequence[TextBlock] = ()) -> str:
         """Return the text of `blocks`."""
-        return render_blocks(blocks, self.style, first_label=self.call.first_label, around=self.around).text
+        return render_blocks(blocks, self.style, first_label=self.call.first_label, around=self.around)[-1].text
 
     def context(self, blocks: Sequence[TextBlock], **limits: int) -> SystemFlow:
         """Return the context of `blocks`, whose limits are `max_tokens` and `max_characters`."""

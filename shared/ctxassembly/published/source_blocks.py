@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ctxassembly.assembly.call import Call, SystemFlow
-from ctxassembly.assembly.text_blocks import Style, TextBlock
+from ctxassembly.assembly.text_blocks import Style, TextBlock, render_blocks
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.validation import Range
 from ctxassembly.published.common import Published, writer
@@ -42,7 +42,7 @@ class SourceBlocks(Published):
             blocks, used = list[TextBlock](), len(f"{around}\n\n") if self.exact and around else 0
             for hit in hits:
                 block = TextBlock.of(style.heading(hit), hit)
-                entry = "".join(part.text for part in style.block_parts(call.first_label + len(blocks), block))
+                entry = render_blocks([block], style, first_label=call.first_label + len(blocks))[-1].text
                 if used + len(entry if self.exact else f"{entry}\n\n") > self.max_context_chars:
                     break  # all that follow are left out, too
                 blocks.append(block)

@@ -25,60 +25,73 @@ OURS = -1
 class Rendered(NamedTuple):
     """A context in pieces. Joined they are its text."""
 
+    layout: Layout
     pieces: list[str]
     places: list[int]
     """Where each piece is in the joined text of the chunks; `OURS` if it isn't."""
     ends: list[int]
-    """The number of pieces up to the end of each block, the separator after it not included."""
-    layout: Layout
+    """The number of pieces up to the end of each block; the separator after it is the first piece of the next."""
+    numbers: list[int]
+    """The number of each block's label; 0 for a supplement, which has none."""
+
+    @classmethod
+    def of(cls, layout: Layout) -> Rendered:
+        """Return the beginning of the text of `layout`."""
+        return cls(layout, [], [], [], [])
 
     @property
     def text(self) -> str:
         """The text of the context."""
         return "".join(self.pieces)
 
+    def add(self, text: str, place: int = OURS) -> None:
+        """Add a piece, with the separator before it if it begins a block."""
+        if not text:
+            return
+        if self.ends and self.ends[-1] == len(self.pieces):
+            self.pieces.append(BLOCK_SEPARATOR)
+            self.places.append(OURS)
+        self.pieces.append(text)
+        self.places.append(place)
+
+    def end_block(self, number: int = 0) -> None:
+        """End the block of the label `number`."""
+        self.ends.append(len(self.pieces))
+        self.numbers.append(number)
+
 
 def write(page: Page, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) -> Rendered:
     """Return the text of the labels of `layout`, and the supplement after or before it."""
-    pieces, places, ends = list[str](), list[int](), list[int]()
-
-    def add(text: str, place: int = OURS) -> None:
-        if text:
-            pieces.append(text)
-            places.append(place)
-
-    supplement = page.supplement.text
+    rendered, supplement = Rendered.of(layout), page.supplement.text
     if supplement and page.supplement.is_first:
-        add(supplement)
-        ends.append(1)
+        rendered.add(supplement)
+        rendered.end_block()
     whole, documents = page.text.text, set[int]()
     replaced = page.guards.replaced(whole, [run for label in layout.labels for run in label.runs])
     for number, label in zip(page.numbers.of(layout.labels), layout.labels, strict=True):
-        add(BLOCK_SEPARATOR if pieces else "")
         said = None if label.document in documents else whole[label.runs[0][0] : label.runs[0][1]]
         header, footer = page.headers.lines(number, label, detail, said)
         documents.add(label.document)
-        add(header)
+        rendered.add(header)
         for place, run in enumerate(label.runs):
-            add(RUN_SEPARATOR if place else "")
+            rendered.add(RUN_SEPARATOR if place else "")
             if changes := replaced[run]:
-                for piece, start in _with_changes(whole, run, changes):
-                    add(piece, start)
+                for piece, start in with_changes(whole, run, changes):
+                    rendered.add(piece, start)
             else:
                 # Callers strip the ends of a context.
-                start = run[0] if pieces else run[1] - len(whole[run[0] : run[1]].lstrip())
-                add(whole[start : run[1]], start)
-        add(layout.mark)
-        add(footer)
-        ends.append(len(pieces))
+                start = run[0] if rendered.pieces else run[1] - len(whole[run[0] : run[1]].lstrip())
+                rendered.add(whole[start : run[1]], start)
+        rendered.add(layout.mark)
+        rendered.add(footer)
+        rendered.end_block(number)
     if supplement and not page.supplement.is_first:
-        add(BLOCK_SEPARATOR if pieces else "")
-        add(supplement)
-        ends.append(len(pieces))
-    return Rendered(pieces, places, ends, layout)
+        rendered.add(supplement)
+        rendered.end_block()
+    return rendered
 
 
-def _with_changes(whole: str, run: Span, changes: Replacements) -> Iterator[tuple[str, int]]:
+def with_changes(whole: str, run: Span, changes: Replacements) -> Iterator[tuple[str, int]]:
     """Yield the text of `run` with what is replaced in it, each verbatim stretch with its place."""
     at, end = run
     for offset, (stop, replacement) in changes.items():

@@ -61,7 +61,7 @@ def cut_best(page: Page, units: Units, order: Ints) -> tuple[Fitted, str]:
 
         if found := _last_fitting(sentence_ends(whole, bare, end), fits) or _cut_anywhere(whole, (bare, end), fits):
             return found, _note(page, layout, detail, ", its text cut")
-    empty = Rendered([], [], [], Layout([], layout.owns))
+    empty = Rendered.of(Layout([], layout.owns))
     load = page.weigh("")
     excess = f"the encoding counts {load.tokens:,} tokens of an empty one; max_tokens={page.max_tokens:,}"
     note = f"budget: no text fits, {excess}" if load.share > 1 else ""
