@@ -36,6 +36,12 @@ class Cited(NamedTuple):
     passages: tuple[Passage, ...]
     provenance: tuple[Source, ...]
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """The first line of each block by its label."""
+        cited = ((block.citation, block.text) for block in self.blocks)
+        return {citation.label: text.partition("\n")[0] for citation, text in cited if citation is not None}
+
 
 def cite(
     text: Text,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,7 +24,6 @@ from ctxassembly.assembly.render.write import write
 from ctxassembly.assembly.select.select import Selection
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, Shortening
-from ctxassembly.data.citations import Block
 from ctxassembly.data.late import LateTuple
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Shortened, Trace
@@ -104,7 +103,7 @@ def make_context(
         provenance=cited.provenance,
         trace=trace,
         query=query,
-        format=_answer_format(page, cited.blocks),
+        format=_answer_format(page, cited.headers),
         language=config.language,
         keys=config.keys,
         hits=retain_hits(found.admitted.hits),
@@ -130,9 +129,8 @@ def _shortened_by(page: Page) -> Shortening:
     return "sentence" if page.config.effective_granularity(page.query) == "sentence" else "budget"
 
 
-def _answer_format(page: Page, blocks: Sequence[Block]) -> str:
+def _answer_format(page: Page, headers: Mapping[str, str]) -> str:
     """Return the format whose labels an answer should use: that of the headers that were written."""
-    headers = {block.citation.label: block.text.partition("\n")[0] for block in blocks if block.citation is not None}
     if isinstance(page.config.format, str):
         return page.config.format if not headers or page.headers.are_shown(headers) else "minimal"
     return infer_format(headers)

@@ -1,10 +1,15 @@
-"""The run of a system of its own: what came in is checked and repaired as for the default pipeline, then it flows."""
+"""A system of its own, from its arguments to its context.
+
+What came in is checked and repaired as for the default pipeline, then the system flows, and at its end its blocks
+become the context, with a decision on each chunk.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from ctxassembly.assembly.arguments import (
     AssemblyCall,
@@ -15,15 +20,35 @@ from ctxassembly.assembly.arguments import (
     settings_of,
 )
 from ctxassembly.assembly.call import Call, System, SystemFlow
+from ctxassembly.assembly.cite import cite
 from ctxassembly.assembly.expansion.admit import admit_hits
+from ctxassembly.assembly.fates import decide_empty
 from ctxassembly.assembly.supplement import as_supplement
+from ctxassembly.assembly.text_blocks import Style, TextBlock, render_blocks
 from ctxassembly.config.hints import not_a_hit_error
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation, given_conversation
-from ctxassembly.data.candidates import EMPTY
+from ctxassembly.data.candidates import (
+    COMPRESSIONS,
+    CONTAINED,
+    EMPTY,
+    EXACT_DUPLICATE,
+    NEAR_DUPLICATE,
+    OUTSIDE_WINDOW,
+    OVER_BUDGET,
+    SEMANTIC_DUPLICATE,
+    Candidate,
+)
+from ctxassembly.data.requests import Request
+from ctxassembly.data.trace import Decision, Shortened, Trace
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.tracing import TraceRecorder, count_by_reason
+from ctxassembly.text.words import TermQuery
+from ctxassembly.tokens.counter import TokenCounter, counter_for
+from ctxassembly.tracing import TraceRecorder, count_by_reason, is_retained, retain_hits
+from ctxassembly.wording.formats import infer_format
+
+_COPIES = (EXACT_DUPLICATE, NEAR_DUPLICATE, SEMANTIC_DUPLICATE)
 
 
 def system_flow(call: AssemblyCall, services: Services, clock: Callable[[], float]) -> SystemFlow:
@@ -86,3 +111,134 @@ def _run_in_conversation(system: System, call: Call, conversation: Conversation)
     finally:
         labels.release(used, end)
     return context
+
+
+def to_context(
+    call: Call,
+    blocks: Sequence[TextBlock],
+    style: Style | None = None,
+    *,
+    max_tokens: int,
+    max_characters: int | None = None,
+    around: tuple[str, str] = ("", ""),
+) -> Generator[Request, Any, Context]:
+    """Return the context of `blocks`, which it writes in the stage "render"; it is the last line of a flow.
+
+    The limits are for the trace: a system chooses what fits. If the text exceeds one of them, which happens if a
+    system counts the texts of chunks alone, a note says by how much. `around` are blocks without a label, before
+    and after them.
+    """
+    style = style or Style()
+    counter = counter_for(style.encoding)
+    included = [candidate for block in blocks for candidate in block.candidates]
+    yield from call.log.begin("render", len(included))
+    shortened = {one.key: _shortened(one, counter) for one in included if one.kept_spans is not None}
+    text, pool, rendered = render_blocks(blocks, style, first_label=call.first_label, around=around)
+    numbers = {one.key: number for number, one in reversed([*enumerate(pool.candidates)])}
+    parts = {numbers[key]: part for key, part in shortened.items()}
+    cited = cite(text, pool, rendered, style.reader(for_header=False), parts, style.snippet_chars)
+    tokens = counter.count(cited.text)
+    if tokens > max_tokens:
+        more = f"{tokens - max_tokens:,} tokens more than {max_tokens:,}"
+        call.note(f"budget: the text has {more}, which limits the texts of chunks alone")
+    if max_characters is not None and len(cited.text) > max_characters:
+        more = f"{len(cited.text) - max_characters:,} characters more than {max_characters:,}"
+        call.note(f"budget: the text has {more}, which doesn't limit a supplement")
+    counts = {"labels": len(blocks), "tokens": tokens, "characters": len(cited.text)}
+    yield from call.log.end(len(included), lambda: counts)
+    reader = style.reader()
+    on_empty = (decide_empty(candidate, reader) for candidate in call.admitted.empty)
+    decisions = (*_decisions(call, blocks, shortened, counter), *on_empty)
+    documents = {one.chunk.document_id for one in (*call.hits, *included)}
+    trace = Trace(
+        decisions=decisions,
+        stages=tuple(call.log.stages),
+        notes=tuple(call.log.notes),
+        hits=len(call.admitted.hits),
+        chunks=len(decisions) - [decision.reason for decision in decisions].count(OUTSIDE_WINDOW),
+        round_trips=call.log.round_trips,
+        missing=call.log.missing,
+        unscoped=call.log.unscoped,
+        token_count=tokens,
+        max_tokens=max_tokens,
+        character_count=len(cited.text),
+        max_characters=max_characters,
+        documents_dropped=len(documents - {one.chunk.document_id for one in included}),
+    )
+    return Context(
+        text=cited.text,
+        token_count=tokens,
+        passages=cited.passages,
+        citations=tuple(block.citation for block in cited.blocks if block.citation is not None),
+        blocks=cited.blocks,
+        provenance=cited.provenance,
+        trace=trace,
+        query=call.query,
+        format=style.format if isinstance(style.format, str) else infer_format(cited.headers),
+        language=style.language,
+        keys=style.keys,
+        hits=retain_hits(call.admitted.hits),
+        encoding=style.encoding,
+    )
+
+
+def _shortened(candidate: Candidate, counter: TokenCounter) -> Shortened:
+    tokens = [counter.count(text.strip()) for text in (candidate.chunk.text, candidate.text)]
+    return Shortened(candidate.chunk.id, candidate.shortened_by or "budget", *tokens)
+
+
+def _decisions(
+    call: Call, blocks: Sequence[TextBlock], shortened: Mapping[int, Shortened], counter: TokenCounter
+) -> Iterator[Decision]:
+    """Yield the decision on each hit and each neighbor."""
+    pieces = [piece for block in blocks for passage in block.passages for piece in passage]
+    kept, stripped = {piece.candidate.key: piece.candidate for piece in pieces}, defaultdict[int, int](int)
+    for piece in pieces:
+        stripped[piece.candidate.key] += piece.overlap
+    copies: dict[int, list[str]] = defaultdict(list)
+    everything = (*call.hits, *call.neighbors)
+    for candidate in everything:
+        if (drop := call.drops.get(candidate.key)) and drop.because_of and candidate.key not in kept:
+            copies[drop.because_of.key].append(candidate.chunk.id)
+    terms = TermQuery(call.query) if call.query else None
+    reader = Style().reader()
+    for candidate in everything:
+        now, drop = kept.get(candidate.key, candidate), call.drops.get(candidate.key)
+        chunk, key, part = now.chunk, candidate.key, shortened.get(candidate.key)
+        tokens, because_of, chars = None, None, stripped.get(key, 0)
+        if key in kept:
+            outcome = "kept" if part is None else "compressed" if part.by in COMPRESSIONS else "cut"
+            reason: Any = part.by if part is not None else "neighbor" if candidate.distance else "hit"
+        else:
+            original = _original(candidate, call)
+            outcome, reason, because_of = "dropped", drop.reason if drop else OVER_BUDGET, None
+            if original is not candidate and original.key in kept:
+                outcome = "contained" if reason == CONTAINED else "duplicate" if reason in _COPIES else "dropped"
+                because_of, chars = original.chunk.id, len(chunk.text) if reason == CONTAINED else 0
+            elif original is not candidate:  # a copy shares the fate of its original
+                reason = call.drops[original.key].reason if original.key in call.drops else OVER_BUDGET
+            tokens = None if original is not candidate else counter.count(chunk.text)
+        known = key in kept or is_retained(candidate)
+        yield Decision(
+            chunk_id=chunk.id,
+            document_id=chunk.document_id,
+            rank=candidate.rank,
+            distance=candidate.distance,
+            score=now.score,
+            outcome=outcome,  # type: ignore[arg-type]
+            reason=reason,
+            because_of=because_of,
+            replaced=tuple(copies.get(key, ())),
+            stripped_chars=chars,
+            tokens=tokens,
+            shortened=part,
+            search_method=None if candidate.distance else reader.format_value(chunk, "search_method"),
+            matches=terms.find_terms(chunk.text) if terms and known else None,
+        )
+
+
+def _original(candidate: Candidate, call: Call) -> Candidate:
+    """Return the chunk that made `candidate` superfluous in the end; itself if none did."""
+    while (drop := call.drops.get(candidate.key)) and drop.because_of is not None:
+        candidate = drop.because_of
+    return candidate

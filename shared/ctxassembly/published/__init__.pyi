@@ -1,5 +1,5 @@
 from ctxassembly.assembly.call import Call as Call
-from ctxassembly.assembly.finish import to_context as to_context
+from ctxassembly.assembly.system import to_context as to_context
 from ctxassembly.assembly.text_blocks import Style as Style
 from ctxassembly.assembly.text_blocks import TextBlock as TextBlock
 from ctxassembly.published.bookend import Bookend as Bookend

@@ -9,8 +9,8 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from ctxassembly.assembly.call import Call, SystemFlow
-from ctxassembly.assembly.finish import to_context
 from ctxassembly.assembly.render.order import SortKeys, arrange
+from ctxassembly.assembly.system import to_context
 from ctxassembly.assembly.text_blocks import Style, TextBlock, render_blocks
 from ctxassembly.config.assembly import Order
 from ctxassembly.data.candidates import EXACT_DUPLICATE, Candidate, Reason
