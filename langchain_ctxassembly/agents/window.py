@@ -68,7 +68,7 @@ class ContextWindow:
 def context_window(budget: TokenBudget | None, encoding: Any, tools: Sequence[Any]) -> ContextWindow:
     """Return the window left by the generation, buffer and cap of `budget` and by `tools`; None is unknown."""
     encoding = (budget and budget.encoding) or encoding
-    count_text = counter_for(encoding).count
+    count_text = counter_for(encoding)
     if budget is None:
         return ContextWindow(None, None, encoding, count_text)
     schemas = sum(count_text(json.dumps(convert_to_openai_tool(tool))) for tool in tools)

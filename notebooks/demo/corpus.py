@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from langchain_core.documents import Document
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from ctxassembly.tokens.tiktoken_files import load_encoding
+from ctxassembly.tokens.counter import load_encoding
 
 ENCODING = "cl100k_base"
 CHUNK_TOKENS = 350

@@ -19,7 +19,7 @@ from ctxassembly.data.late import LateTuple
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr, to_text
-from ctxassembly.tokens.tiktoken_files import is_encoding
+from ctxassembly.tokens.counter import is_encoding
 from ctxassembly.wording.languages import language_of
 from ctxassembly.wording.unicode import make_encodable
 

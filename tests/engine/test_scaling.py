@@ -12,7 +12,6 @@ from collections.abc import Callable
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.tokens.counter import counter_for
 
 WORDS = [
     "amber",
@@ -80,7 +79,6 @@ def calls_a_hit(hits: list[Hit], config: AssemblyConfig, query: str | None, *, s
     def run() -> Context:
         return assemble(hits, config, query=query, store=store)
 
-    counter_for("cl100k_base").clear_caches()
     return calls_of(run) / len(hits)
 
 

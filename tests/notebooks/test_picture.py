@@ -16,7 +16,7 @@ README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 SIZE = (CROP[2] - CROP[0], CROP[3] - CROP[1])
 each_picture = pytest.mark.parametrize(("theme", "path"), THEMES.items(), ids=THEMES)
 MOST_BYTES = 200_000
-count = counter_for("cl100k_base").count
+count = counter_for("cl100k_base")
 
 
 @pytest.fixture(scope="module")

@@ -77,7 +77,7 @@ def window_budget(call: AnswerCall, config: AnswerConfig) -> TokenBudget | None:
 
 def free_tokens(budget: TokenBudget, call: AnswerCall, config: AnswerConfig, messages: Iterable[Message]) -> int:
     """Return the tokens that `messages` and the answer leave of the window."""
-    count = counter_for(call.assembly.encoding).count
+    count = counter_for(call.assembly.encoding)
     generation = max(budget.generation, config.mode(call.mode).answer_tokens)
     return budget.window - generation - budget.buffer - sum(count(message["content"]) for message in messages)
 
@@ -109,7 +109,7 @@ def fit_context(
     Raises:
         ConfigError: the prompts and the answer leave nothing of the assembly's TokenBudget.
     """
-    count = counter_for(call.assembly.encoding).count
+    count = counter_for(call.assembly.encoding)
     form = call.assembly.format if isinstance(call.assembly.format, str) else "custom"
     language = call.language
     system = system_prompt(config.style, form=form, language=language, supplement=True, extra_rules=rules)
@@ -173,7 +173,7 @@ def history_flow(
     window = window_budget(call, config)
     free = (yield Compute(partial(free_tokens, window, call, config, prompt))) if window else None
     limit = history_limit(window, config) if free is None else max(0, min(free, history_limit(window, config)))
-    count = counter_for(context.encoding or DEFAULT_ENCODING).count
+    count = counter_for(context.encoding or DEFAULT_ENCODING)
     zone = f"{config.history_exchanges:,} exchanges or {limit:,} tokens"
     trim = partial(last_exchanges, max_tokens=limit, kept=config.history_exchanges, count=count)
     kept = trim(call.history)

@@ -41,7 +41,7 @@ from ctxassembly.context import Context
 from ctxassembly.data.candidates import ALREADY_SENT, EMPTY, RenderedSupplement
 from ctxassembly.data.requests import Request
 from ctxassembly.tokens.budget import TokenBudget
-from ctxassembly.tokens.counter import TokenCounter, counter_for
+from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tracing import Lineage, TraceRecorder, count_by_reason
 
 Settings = tuple[AssemblyConfig, "str | None", AssemblyCall]
@@ -132,9 +132,9 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
     """Return the writer of the context."""
     config, query, call = settings
     text = join(pool, config)
-    counter, conversation = counter_for(config.encoding), call.conversation
-    hit_tokens = _joined_tokens([hit.chunk.text for hit in found.admitted.hits], counter)
-    supplement = render_supplement(call.supplement, pool.candidates, query, config, counter)
+    count, conversation = counter_for(config.encoding), call.conversation
+    hit_tokens = _joined_tokens([hit.chunk.text for hit in found.admitted.hits], count)
+    supplement = render_supplement(call.supplement, pool.candidates, query, config, count)
     log.notes += supplement.notes
     sent = Sent()
     if conversation is not None and config.enabled and config.repeat == "never":
@@ -146,7 +146,7 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
         make_headers(pool, config, sent),
         Guards(format_name(config), supplement.own_lines, config.sanitize),
         label_numbers(pool, config, conversation, labels.first),
-        counter.count,
+        count,
         config.limit_for(hit_tokens, query),
         hit_tokens,
         query,
@@ -156,11 +156,11 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
     )
 
 
-def _joined_tokens(texts: Sequence[str], counter: TokenCounter) -> int:
+def _joined_tokens(texts: Sequence[str], count: Callable[[str], int]) -> int:
     """Return the tokens of `texts` joined by blank lines; of megabytes, an estimate by their beginning."""
     joined = "\n\n".join(texts)
     counted = joined[:MAX_COUNTED_CHARS]
-    return round(counter.count(counted) * len(joined) / max(len(counted), 1))
+    return round(count(counted) * len(joined) / max(len(counted), 1))
 
 
 def _scored(text: Text, pool: Pool, config: AssemblyConfig, query: str | None) -> Units:

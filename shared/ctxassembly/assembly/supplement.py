@@ -17,7 +17,7 @@ from ctxassembly.data.sanitize import sanitize_score
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.sentences import sentence_ends
-from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN, TokenCounter
+from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN
 from ctxassembly.wording.label_guards import build_guard, escape_replacements
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.unicode import apply_replacements
@@ -94,7 +94,7 @@ def render_supplement(
     candidates: Sequence[Candidate],
     query: str | None,
     config: AssemblyConfig,
-    counter: TokenCounter,
+    count: Callable[[str], int],
 ) -> RenderedSupplement:
     """Render `supplement_input` next to `candidates`, best first: cut to its cap, or suppressed by the gate.
 
@@ -107,11 +107,11 @@ def render_supplement(
     hits = [candidate for candidate in candidates if candidate.is_hit]
     if not supplement.force and (reason := _gate_reason(hits, query, config)):
         return RenderedSupplement(notes=(f"supplement: suppressed, {reason}",))
-    return _truncate_to_cap(supplement, EVIDENCE_DIVISOR if hits else 1, config, counter)
+    return _truncate_to_cap(supplement, EVIDENCE_DIVISOR if hits else 1, config, count)
 
 
 def _truncate_to_cap(
-    supplement: Supplement, divisor: int, config: AssemblyConfig, counter: TokenCounter
+    supplement: Supplement, divisor: int, config: AssemblyConfig, count: Callable[[str], int]
 ) -> RenderedSupplement:
     """Render the first sentences of `supplement` that fit in the cap and in the budget divided by `divisor`."""
     own_lines, text = () if supplement.separator is None else (supplement.separator,), supplement.text
@@ -130,7 +130,7 @@ def _truncate_to_cap(
 
     def fits(end: int) -> bool:
         block = rendered(end)
-        return (max_chars is None or len(block) <= max_chars) and counter.count(block) <= cap
+        return (max_chars is None or len(block) <= max_chars) and count(block) <= cap
 
     end = len(text)
     if not fits(end):
@@ -144,7 +144,7 @@ def _truncate_to_cap(
     if not body(end):
         return RenderedSupplement(notes=("supplement: left out, sanitizing leaves nothing of it",))
     cut_note = ", its text cut" if end < len(text) else ""
-    note = f"supplement: included, {counter.count(rendered(end)):,} of at most {limits}{cut_note}"
+    note = f"supplement: included, {count(rendered(end)):,} of at most {limits}{cut_note}"
     return RenderedSupplement(rendered(end), (note,), own_lines, is_first=supplement.position == "before")
 
 

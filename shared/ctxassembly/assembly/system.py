@@ -44,7 +44,7 @@ from ctxassembly.data.trace import Decision, Shortened, Trace
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.words import TermQuery
-from ctxassembly.tokens.counter import TokenCounter, counter_for
+from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tracing import TraceRecorder, count_by_reason, is_retained, retain_hits
 from ctxassembly.wording.formats import infer_format
 
@@ -129,15 +129,15 @@ def to_context(
     and after them.
     """
     style = style or Style()
-    counter = counter_for(style.encoding)
+    count = counter_for(style.encoding)
     included = [candidate for block in blocks for candidate in block.candidates]
     yield from call.log.begin("render", len(included))
-    shortened = {one.key: _shortened(one, counter) for one in included if one.kept_spans is not None}
+    shortened = {one.key: _shortened(one, count) for one in included if one.kept_spans is not None}
     text, pool, rendered = render_blocks(blocks, style, first_label=call.first_label, around=around)
     numbers = {one.key: number for number, one in reversed([*enumerate(pool.candidates)])}
     parts = {numbers[key]: part for key, part in shortened.items()}
     cited = cite(text, pool, rendered, style.reader(for_header=False), parts, style.snippet_chars)
-    tokens = counter.count(cited.text)
+    tokens = count(cited.text)
     if tokens > max_tokens:
         more = f"{tokens - max_tokens:,} tokens more than {max_tokens:,}"
         call.note(f"budget: the text has {more}, which limits the texts of chunks alone")
@@ -148,7 +148,7 @@ def to_context(
     yield from call.log.end(len(included), lambda: counts)
     reader = style.reader()
     on_empty = (decide_empty(candidate, reader) for candidate in call.admitted.empty)
-    decisions = (*_decisions(call, blocks, shortened, counter), *on_empty)
+    decisions = (*_decisions(call, blocks, shortened, count), *on_empty)
     documents = {one.chunk.document_id for one in (*call.hits, *included)}
     trace = Trace(
         decisions=decisions,
@@ -182,13 +182,13 @@ def to_context(
     )
 
 
-def _shortened(candidate: Candidate, counter: TokenCounter) -> Shortened:
-    tokens = [counter.count(text.strip()) for text in (candidate.chunk.text, candidate.text)]
+def _shortened(candidate: Candidate, count: Callable[[str], int]) -> Shortened:
+    tokens = [count(text.strip()) for text in (candidate.chunk.text, candidate.text)]
     return Shortened(candidate.chunk.id, candidate.shortened_by or "budget", *tokens)
 
 
 def _decisions(
-    call: Call, blocks: Sequence[TextBlock], shortened: Mapping[int, Shortened], counter: TokenCounter
+    call: Call, blocks: Sequence[TextBlock], shortened: Mapping[int, Shortened], count: Callable[[str], int]
 ) -> Iterator[Decision]:
     """Yield the decision on each hit and each neighbor."""
     pieces = [piece for block in blocks for passage in block.passages for piece in passage]
@@ -217,7 +217,7 @@ def _decisions(
                 because_of, chars = original.chunk.id, len(chunk.text) if reason == CONTAINED else 0
             elif original is not candidate:  # a copy shares the fate of its original
                 reason = call.drops[original.key].reason if original.key in call.drops else OVER_BUDGET
-            tokens = None if original is not candidate else counter.count(chunk.text)
+            tokens = None if original is not candidate else count(chunk.text)
         known = key in kept or is_retained(candidate)
         yield Decision(
             chunk_id=chunk.id,

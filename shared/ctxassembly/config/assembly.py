@@ -15,7 +15,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.validation import Choice, Encoding, Range, as_keys, check_fields, check_int, one_of
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
-from ctxassembly.tokens.tiktoken_files import check_encoding
+from ctxassembly.tokens.counter import check_encoding
 from ctxassembly.wording.formats import FORMATS, FormatName, Heading
 from ctxassembly.wording.languages import LANGUAGES, Code
 

@@ -127,7 +127,7 @@ class EnrichmentRun:
         self.config = config or EnrichmentConfig()
         self._limit = limit
         self._table: EnrichmentTable = table
-        self._count = counter_for(ENCODING).count
+        self._count = counter_for(ENCODING)
         self._ports = {
             **AskedModel(model).ports,
             EmbedTexts: self._embed.taking(lambda request: (list(request.texts),)),

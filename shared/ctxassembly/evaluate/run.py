@@ -72,7 +72,7 @@ def evaluate(
         raise InputError(f"systems must be a dict of at least one system by name, got {safe_repr(systems)}")
     if baseline is not None and baseline not in systems:
         raise ConfigError("baseline", f"the name of a system, one of {', '.join(map(repr, systems))}", baseline)
-    documents, count = Corpus.of(corpus), counter_for(encoding).count
+    documents, count = Corpus.of(corpus), counter_for(encoding)
     functions = {name: as_system(name, system) for name, system in systems.items()}
     tasks = [*product(asked, systems)]
 

@@ -44,7 +44,7 @@ class Published:
     @staticmethod
     def count(text: str) -> int:
         """Return the number of tokens of `text`."""
-        return counter_for(ENCODING).count(text)
+        return counter_for(ENCODING)(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from ctxassembly.published.common import (
 )
 from ctxassembly.published.excerpts import truncate
 from ctxassembly.text.words import words
+from ctxassembly.tokens.counter import load_encoding
 from ctxassembly.tokens.models import window_of
-from ctxassembly.tokens.tiktoken_files import load_encoding
 from ctxassembly.wording.prompts import system_prompt
 
 BUFFER_TOKENS, CUT_TOKENS, MIN_CUT_FACTOR, PREFIX_CHARS = 64, 4, 3, 64

@@ -181,7 +181,7 @@ class TokenBudget:
             raise InputError(f"model must be {allowed}, got {safe_repr(model)}; give window=")
         info = info or Model()
         encoding = info.encoding
-        count = counter_for(encoding or "cl100k_base").count
+        count = counter_for(encoding or "cl100k_base")
         window = window if window is not None else info.window or window_of(info.name or "")
         if generation is None:
             generation = max(min(DEFAULT_OUTPUT_TOKENS, window // 2), info.max_output or 0)

@@ -87,7 +87,7 @@ def usage_parts(context: ContextData, names: Mapping[str, NamedDocument]) -> tup
     The unit is tokens, or characters if the context has no counter: then the budget is the text.
     """
     counts_tokens = context.encoding is not None
-    count = counter_for(context.encoding).count if context.encoding is not None else len
+    count = counter_for(context.encoding) if context.encoding is not None else len
     documents: Tally[str] = Tally()
     headers = summaries = 0
     supplement = count(context.supplement) if context.supplement else 0

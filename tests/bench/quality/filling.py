@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ctxassembly import Chunk, Hit
-from ctxassembly.tokens.counter import counter_for
-from ctxassembly.tokens.tiktoken_files import load_encoding
+from ctxassembly.tokens.counter import counter_for, load_encoding
 from quality.data import Question, QuestionSet, Span
 
 ENCODING = "cl100k_base"
@@ -78,7 +77,7 @@ def within(ask: Callable[[int], Answer]) -> Fill:
 
 def cut(pieces: Sequence[Answer], arrange: Callable[[list[Answer]], list[Answer]] = list) -> Fill:
     """Whole pieces in their order until the next one wouldn't fit; `arrange` is what is done with those that do."""
-    tokens = counter_for(ENCODING).count
+    tokens = counter_for(ENCODING)
 
     def fits(number: int, budget: int) -> bool:
         return tokens(SEPARATOR.join([piece.text for piece in arrange(list(pieces[:number]))])) <= budget

@@ -6,7 +6,7 @@ asked for less until the text fits; its own `fit_text` does so, but lets 2 % thr
 
 from __future__ import annotations
 
-from ctxassembly.tokens.tiktoken_files import load_encoding
+from ctxassembly.tokens.counter import load_encoding
 from quality.aligned import source_runs
 from quality.data import QuestionSet
 from quality.filling import EMPTY, ENCODING, Answer, Case, Fill, Strategy, count, joined, within

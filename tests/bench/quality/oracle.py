@@ -32,7 +32,7 @@ def oracle_chunks(questions: QuestionSet) -> Strategy:
 def _oracle(questions: QuestionSet, window: int, units_of: Cutter) -> Strategy:
     meter = questions.corpus.meter
     dense = meter.dense
-    tokens = counter_for(ENCODING).count
+    tokens = counter_for(ENCODING)
 
     def strategy(case: Case) -> Fill:
         near = (whole(chunk).runs for hit in case.hits for chunk in questions.around(hit.chunk, window))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ctxassembly import Chunk
-from ctxassembly.tokens.tiktoken_files import load_encoding
+from ctxassembly.tokens.counter import load_encoding
 from quality import minilm
 from quality.data import QuestionSet, Span
 from quality.filling import ENCODING, SEPARATOR, Answer, Case, Fill, Strategy

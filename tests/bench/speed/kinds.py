@@ -16,7 +16,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ctxassembly import Context, Hit
-from ctxassembly.tokens.tiktoken_files import load_encoding
+from ctxassembly.tokens.counter import load_encoding
 from quality.data import read
 from scenario import ENCODING, PlaceStore, Scenario, scenario
 from speed.contestants import COLD, STATES, Contestant, Run, contestants

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from ctxassembly.tokens.tiktoken_files import load_encoding
+from ctxassembly.tokens.counter import load_encoding
 from reference import assemble_reference
 from scenario import BUDGET, ENCODING, Scenario, scenario
 from speed.variants import OURS, REFERENCE, Variant, anew, forget

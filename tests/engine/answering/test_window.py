@@ -9,7 +9,7 @@ from ctxassembly import AssemblyConfig, Chunk, ConfigError, MemoryIndex, Share, 
 from ctxassembly.answering import AnswerConfig, Exchange, Mode
 from ctxassembly.tokens.counter import counter_for
 
-count = counter_for("cl100k_base").count
+count = counter_for("cl100k_base")
 SHORT = {"normal": Mode(answer_tokens=100)}
 QUESTION = "Is parking free at the hospital?"
 HISTORY = [Exchange(f"question {number}", "word " * 150) for number in range(5)]

@@ -111,7 +111,7 @@ def test_the_price_is_told_before_the_first_call_and_holds(texts: Any):
     assert estimate.max_tokens_out == sum(request.max_tokens or 0 for request in model.requests)
     from ctxassembly.tokens.counter import counter_for
 
-    count = counter_for("cl100k_base").count
+    count = counter_for("cl100k_base")
     read = sum(count(message["content"]) for request in model.requests for message in request.messages)
     assert read <= estimate.tokens_in <= 1.1 * read + 50
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from builders import count, encoding
 from ctxassembly.tokens import counter as tokens
-from ctxassembly.tokens.counter import FAST_ENCODINGS, counter_for
-from ctxassembly.tokens.tiktoken_files import MAX_CHARS, SAFE_CHARACTERS, _probes, faster_counter
+from ctxassembly.tokens.counter import FAST_ENCODINGS, MAX_CHARS, SAFE_CHARACTERS, _probes, counter_for, faster_counter
 from strategies import FRAGMENTS
 
 real = pytest.mark.skipif(not importlib.util.find_spec("toktok"), reason="needs toktok-rs: ctxassembly[fast]")
@@ -56,7 +55,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], Any]:
 def asked_for(text: str, toktok: Toktok) -> bool:
     """Whether toktok is asked to count `text`."""
     toktok.asked.clear()
-    assert counter_for("cl100k_base").count(text) == count(text)
+    assert counter_for("cl100k_base")(text) == count(text)
     return text in toktok.asked
 
 
@@ -102,7 +101,7 @@ def test_one_that_is_wrong_is_not_used_and_named_once(install: Callable[[Any], A
     with pytest.warns(
         RuntimeWarning, match=rf"(?s)^The tokenizer {reason}.* Tokens of cl100k_base are counted by tiktoken, "
     ) as caught:
-        counts = [counter_for("cl100k_base").count(text) for text in ("Bring your card.", "", "Ḁ's")]
+        counts = [counter_for("cl100k_base")(text) for text in ("Bring your card.", "", "Ḁ's")]
     assert len(caught) == 1
     assert counts == [count("Bring your card."), 0, count("Ḁ's")]
 

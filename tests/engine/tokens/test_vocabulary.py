@@ -9,7 +9,7 @@ import tiktoken
 
 from builders import count
 from ctxassembly import AssemblyConfig, Chunk, ConfigError, Hit, assemble
-from ctxassembly.tokens.tiktoken_files import load_encoding
+from ctxassembly.tokens.counter import load_encoding
 
 TEXT = "U brengt best uw identiteitskaart mee."
 
