@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _DIGITS = (ord("0"), ord("9"))
 _FULL_STOP, _BAR, _COLON, _BRACKET = map(ord, ".|:)")
+_BRACES = [*map(ord, "{}")]
 _ROMAN = [*map(ord, "ivx")]
 MIN_WRAPPED, MIN_WRAPPED_UNSPACED = 40, 12
 """Characters of the shortest line that may be full: nobody breaks prose to less. Wide characters need half the room."""
@@ -55,7 +56,21 @@ _LOOK_BACK = 12
 """Characters before a number in which such a word is looked for."""
 MAX_SENTENCE, PART = 600, 400
 """Characters of the longest sentence that isn't divided, and of the parts of a longer one, such as a log."""
-_BLANK = re.compile(r"\s+")
+_PAUSE = re.compile(r"(?s).{0,400}?(?:\s+|[\uff0c\u3001\uff1b\uff1a])|.{400}")
+"""Where a long one is divided: at white space, at a comma or semicolon of Chinese and Japanese, or else anywhere."""
+PHRASE = 60
+"""Characters up to which Thai phrases are gathered: a phrase alone says little."""
+_THAI_BLANK = re.compile("(?s).*?(?<=[\u0e00-\u0eff])[ \xa0]+(?=[\u0e00-\u0eff])")
+_THAI_VOWELS = "\u0e32\u0eb2"
+"""Vowels that nearly every phrase of Thai or Lao has."""
+_TAGGED_ROW = re.compile(
+    r"(?:^[^\S\n]*)?(?:<table\b[^>]*>\s*(?:<(?:thead|tbody)\b[^>]*>\s*)*)?<tr\b(?:(?!<tr\b).)*?</tr\s*>"
+    r"(?:\s*(?:</(?:thead|tbody|tfoot|table)\s*>|<tbody\b[^>]*>))*\s*",
+    re.DOTALL | re.MULTILINE,
+)
+MAX_NUMBERED = 17
+_NUMBERED = re.compile(r"[^\W\d_]{1,12} \d{1,3}[A-Za-z]?\Z")
+"""A word and a number that begin a line, up to the stop: "Article 17. Title" is one heading."""
 
 
 def _keys(words: str) -> NDArray[np.uint64]:
@@ -65,6 +80,8 @@ def _keys(words: str) -> NDArray[np.uint64]:
 
 
 _KNOWN = _keys(_ABBREVIATIONS)
+_ENDINGS = _keys("prox schn")
+"""The last letters of longer ones: approx., Abschn."""
 
 
 def sentence_starts(text: str, kinds: Bytes, plain: Codes) -> Ints:
@@ -74,11 +91,17 @@ def sentence_starts(text: str, kinds: Bytes, plain: Codes) -> Ints:
     lines = places[(kind & ~after & NEWLINE) > 0] + 1
     stops = places[((kind & STOP) > 0) & ((after & (SPACE | CLOSING)) > 0)]
     wide = places[(kind & WIDE_STOP) > 0] + 1
-    found = [lines[_begins(lines, kinds, plain)], _after_stops(text, stops, lines, kinds, plain)]
+    lines = lines[_begins(lines, kinds, plain)]
+    found = [lines, _after_stops(text, stops, lines, kinds, plain)]
     if len(wide):
         wide = _skip_blanks(wide + ((kinds[wide] & CLOSING) > 0), kinds, 1, SPACE | NEWLINE)
         found.append(wide[(kinds[wide] & (WIDE_STOP | NEWLINE)) == 0])
-    return _divide_long(text, merge_sorted(*found))
+    starts = merge_sorted(*found)
+    if "<tr" in text:
+        starts = _rows_whole(text, starts)
+    if any(vowel in text for vowel in _THAI_VOWELS):
+        starts = _divide(text, starts, 2 * PHRASE, PHRASE, _THAI_BLANK)
+    return _divide(text, starts, MAX_SENTENCE, PART, _PAUSE)
 
 
 def merge_sorted(*parts: Ints) -> Ints:
@@ -98,6 +121,9 @@ def _begins(lines: Ints, kinds: Bytes, plain: Codes) -> Bools:
     # A long line of digits is a row itself, but for a rule below the head of a table, which has no digit either.
     for number in np.flatnonzero(goes_on & (lengths > MAX_CELL)).tolist():
         goes_on[number] = not (kinds[lines[number] : ends[number] + 1] & LETTER).any()
+    goes_on &= ~np.isin(
+        plain[_skip_blanks(lines, kinds, 1, SPACE | NEWLINE)], _BRACES
+    )  # each is a line of JSON or code
     goes_on[1:] |= _is_wrapped(lines, ends, lengths, kinds, plain)
     goes_on[:1] = False
     begins: Bools = ~goes_on
@@ -136,7 +162,9 @@ def _is_wrapped(lines: Ints, ends: Ints, lengths: Ints, kinds: Bytes, plain: Cod
     is_open = ((kinds[last] & LETTER) > 0) | (plain[last][:, None] == _OPEN_ENDINGS).any(1)
     before = np.append(0, lengths[:-2]) if len(lengths) > 1 else lengths[:0]
     around = np.maximum(before, lengths[1:])
-    is_full = (lengths[:-1] >= MIN_WRAPPED) & (plain[lines[:-1]] != _BAR)
+    bars = np.flatnonzero(plain == _BAR)
+    has_cells = np.searchsorted(bars, lines[:-1]) < np.searchsorted(bars, last)
+    is_full = (lengths[:-1] >= MIN_WRAPPED) & ~has_cells
     is_small = (kinds[first] & LOWER) > 0
     # A capital may begin a heading as well: its word must not have had room on the line before.
     word_ends = first.copy()
@@ -172,14 +200,16 @@ def _after_stops(text: str, stops: Ints, lines: Ints, kinds: Bytes, plain: Codes
 def _is_inside(text: str, stops: Ints, starts: Ints, lines: Ints, kinds: Bytes, plain: Codes) -> Bools:
     """Return whether each stop is inside a sentence, which goes on at `starts`."""
     line_starts = lines[np.searchsorted(lines, stops, "right") - 1]
-    is_row = plain[line_starts] == _BAR
+    first = _skip_blanks(line_starts, kinds, 1, SPACE | NEWLINE)
+    is_row = (plain[first] == _BAR) | (plain[first] == _BRACES[0])
     letters = [(kinds[stops - step] & LETTER) > 0 for step in range(1, MAX_SHORT + 2)]
     run = np.cumprod(letters, axis=0).sum(0)  # the letters before the stop, one more than MAX_SHORT at most
     keys = np.zeros(len(stops), np.uint64)
     for step in range(1, MAX_SHORT + 1):
         keys |= plain[stops - step].astype(np.uint64) * (run >= step) << np.uint64(16 * step - 16)
     is_known = _KNOWN.take(np.searchsorted(_KNOWN, keys), mode="clip") == keys
-    is_short = (run > 0) & (run <= MAX_SHORT)
+    is_known = np.where(run > MAX_SHORT, (keys == _ENDINGS[0]) | (keys == _ENDINGS[1]), is_known)
+    is_short = (run > 0) & ((run <= MAX_SHORT) | is_known)
     last = plain[stops - 1]
     is_number = (last >= _DIGITS[0]) & (last <= _DIGITS[1])
     is_roman = np.logical_and.reduce([(run < step) | np.isin(plain[stops - step], _ROMAN) for step in range(1, 4)])
@@ -192,7 +222,8 @@ def _is_inside(text: str, stops: Ints, starts: Ints, lines: Ints, kinds: Bytes, 
     is_item = is_bracketed | (
         begins & (run > 0) & (run < MAX_SHORT) & (is_number | begins_in_digit | (run == 1) | is_roman)
     )
-    is_before_small = (kinds[starts] & LOWER) > 0
+    # Where all is written small, a small letter begins sentences, too.
+    is_before_small = (kinds[starts] & LOWER > 0) & (kinds[first] & LOWER == 0)
     following = plain[starts]
     is_before_number = (following >= _DIGITS[0]) & (following <= _DIGITS[1])
     has_capital = (kinds[stops - run] & LOWER) == 0
@@ -203,18 +234,30 @@ def _is_inside(text: str, stops: Ints, starts: Ints, lines: Ints, kinds: Bytes, 
     for number in np.flatnonzero(is_number & (run <= 2) & ~is_inside).tolist():
         stop = int(stops[number])
         is_inside[number] = _BEFORE_ORDINALS.search(text, stop - _LOOK_BACK, stop) is not None
+    may_be_heading = begins_in_digit & ~is_item & (stops - first <= MAX_NUMBERED)
+    for number in np.flatnonzero(may_be_heading).tolist():
+        is_item[number] = _NUMBERED.match(text, first[number], stops[number]) is not None
     found: Bools = is_inside | is_row | is_item
     return found
 
 
-def _divide_long(text: str, starts: Ints) -> Ints:
-    """Return `starts` with more in sentences that are too long, at white space if there is any."""
+def _rows_whole(text: str, starts: Ints) -> Ints:
+    """Return `starts` with each row of a table in HTML as one sentence, whatever lines and stops it has."""
+    rows = [found.span() for found in _TAGGED_ROW.finditer(text)]
+    if not rows:
+        return starts
+    begins, ends = np.array(rows, np.intp).T
+    at = np.searchsorted(begins, starts) - 1  # the last row that begins before
+    return merge_sorted(starts[(at < 0) | (starts >= ends[at])], begins, ends[ends < len(text)])
+
+
+def _divide(text: str, starts: Ints, longest: int, part: int, pause: re.Pattern[str]) -> Ints:
+    """Return `starts` with more in sentences longer than `longest`: behind each `pause` from the end of a `part` on."""
     lengths = np.diff(starts, append=len(text))
     more: list[int] = []
-    for number in np.flatnonzero(lengths > MAX_SENTENCE).tolist():
+    for number in np.flatnonzero(lengths > longest).tolist():
         start, end = int(starts[number]), int(starts[number] + lengths[number])
-        while end - start > MAX_SENTENCE:
-            found = _BLANK.search(text, start + PART, start + 2 * PART)
-            start = found.end() if found else start + 2 * PART
+        while end - start > longest and (found := pause.match(text, start + part, end)):
+            start = found.end()
             more.append(start)
     return merge_sorted(starts, np.array(more, np.intp)) if more else starts

@@ -12,7 +12,7 @@ from strategies import texts
 THAI = "ห้ามดื่มน้ำและรับประทานอาหารทุกชนิดเป็นเวลาหกชั่วโมงก่อนเข้ารับการตรวจ"
 
 
-SPOKEN = "and so we say " * 100
+SPOKEN = "and so we say " * 80
 FULL = "a line broken to a width goes on like this"
 
 
@@ -30,11 +30,18 @@ def parts(text: str) -> list[str]:
         ("so does the end of a line", "Head\nBody text\n", ["Head\n", "Body text\n"]),
         ("but the indentation is the line's own", "def f(x):\n    return x\n", ["def f(x):\n", "    return x\n"]),
         ("a row of a table is one", "| a | 1.5 |\n| b | 2. | c |", ["| a | 1.5 |\n", "| b | 2. | c |"]),
+        (
+            "so is a row in HTML, with its lines",
+            "See. <table><tr><th>a</th></tr><tr>\n<td>b. C</td>\n</tr></table> So.",
+            ["See. ", "<table><tr><th>a</th></tr>", "<tr>\n<td>b. C</td>\n</tr></table> ", "So."],
+        ),
+        ("and an object of JSON on one line", '{"a": "B. C."}\n{"a": "D."}', ['{"a": "B. C."}\n', '{"a": "D."}']),
         ("without blanks in Chinese", "第一句。第二句！「是。」好", ["第一句。", "第二句！", "「是。」", "好"]),
         ("nor in Hindi, Urdu or Khmer", "यह एक है।यह दो है। क्या?", ["यह एक है।", "यह दो है। ", "क्या?"]),
         ("Thai has blanks alone", f"{THAI} {THAI} {THAI}", [f"{THAI} ", f"{THAI} ", THAI]),
         ("a transcript without stops is cut", SPOKEN, [SPOKEN[:402], SPOKEN[402:805], SPOKEN[805:]]),
-        ("also without blanks", "说" * 1_300, ["说" * 401, "说" * 401, "说" * 498]),
+        ("at a comma in Chinese", "说" * 500 + "，" + "说" * 300, ["说" * 500 + "，", "说" * 300]),
+        ("also without blanks", "说" * 1_300, ["说" * 800, "说" * 500]),
         ("an item's number belongs to it", "1. Mail it. 2. Wait.", ["1. Mail it. ", "2. Wait."]),
         ("or its letter", "See:\na. Mail it.\n  b. Wait.", ["See:\n", "a. Mail it.\n", "  b. Wait."]),
         ("a number that ends a sentence doesn't", "So it was in 1949. Come by.", ["So it was in 1949. ", "Come by."]),
@@ -76,6 +83,9 @@ def test_a_sentence_goes_on_where_a_line_was_full(rule: str, text: str, expected
         ("(xii) Twelve. Next.", ["(xii) Twelve. ", "Next."]),
         ("mix. Then stir.", ["mix. ", "Then stir."]),
         ("Item 1A.\nRisks", ["Item 1A.\n", "Risks"]),
+        ("Artikel 17. Löschung. Mehr.", ["Artikel 17. Löschung. ", "Mehr."]),
+        ("Глава 2. Право. Далее.", ["Глава 2. Право. ", "Далее."]),
+        ("They came in 17. So it was.", ["They came in 17. ", "So it was."]),
     ],
 )
 def test_the_number_of_an_item_stays_with_it(text: str, expected: list[str]):
@@ -93,6 +103,7 @@ def test_the_number_of_an_item_stays_with_it(text: str, expected: list[str]):
         ("or a question that is quoted", "“Is it safe?” she wonders.", ["“Is it safe?” she wonders."]),
         ("but what begins with a capital does", "“Is it safe?” She wonders.", ["“Is it safe?” ", "She wonders."]),
         ("or an amount", "It takes approx. 10 days.", ["It takes approx. 10 days."]),
+        ("but a longer word does", "These are the starts. 10 days.", ["These are the starts. ", "10 days."]),
         ("or a Roman one", "Philip II. ruled. Then IV. Henry.", ["Philip II. ruled. ", "Then IV. Henry."]),
         ("or without a vowel", "Ask Mr. Bo or bzw. Dr. Li. So.", ["Ask Mr. Bo or bzw. Dr. Li. ", "So."]),
         ("unless in capitals", "Sent by SMTP. Then read.", ["Sent by SMTP. ", "Then read."]),

@@ -6,8 +6,8 @@ never loses a unit, and the budget can be kept by bisection.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,27 +16,44 @@ from ctxassembly.assembly.units import Units
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools, Ints
 
-Close = Callable[["Bools"], "Bools"]
-"""From the mask of chosen units to the mask of those that are read."""
+
+class Close(NamedTuple):
+    """What is read with chosen units. Barred units are never read."""
+
+    linked: Bools
+    """For each unit but the first and the last, whether it closes a gap between the two next to it."""
+    barred: Bools
+    needs: Ints
+    """For each unit the number of another one that is read with it; its own if it needs none."""
+    entries: Ints
+    """For each unit the first one of its entry, of which all is read; its own if it is in none."""
+
+    def __call__(self, mask: Bools) -> Bools:
+        """Return which units are read if the ones in `mask` are chosen; `mask` is changed."""
+        mask[1:-1] |= mask[:-2] & mask[2:] & self.linked
+        is_read = np.zeros(len(mask), bool)
+        is_read[self.entries[mask]] = True
+        mask |= is_read[self.entries]
+        mask[self.needs[mask]] = True
+        mask &= ~self.barred
+        return mask
+
+    def stand_alone(self, numbers: Ints, mask: Bools) -> Ints:
+        """Return those units of `numbers` that need nothing but what is in `mask`."""
+        is_entry = np.bincount(self.entries, minlength=len(mask))[self.entries[numbers]] > 1
+        needs = self.needs[numbers]
+        found: Ints = numbers[~is_entry & ((needs == numbers) | mask[needs])]
+        return found
 
 
-def closing(units: Units, needs: Ints | None = None, copies: Collection[int] = ()) -> Close:
-    """Return the rule by which a gap of one unit is closed, and the unit `needs` of each chosen one is read, too.
-
-    `needs` has the number of a unit for each; its own if it needs none. Barred units are never read, and no gap is
-    closed by one of `copies`, whose text is read elsewhere.
-    """
+def closing(
+    units: Units, needs: Ints | None = None, entries: Ints | None = None, copies: Collection[int] = ()
+) -> Close:
+    """Return what is read with chosen `units`: no gap is closed by one of `copies`, whose text is read elsewhere."""
     linked = units.continues[1:-1] & units.continues[2:]
-    inside = [number - 1 for number in copies if 0 < number <= len(linked)]
-    linked[inside] = False
-
-    def close(mask: Bools) -> Bools:
-        if needs is not None:
-            mask[needs[mask]] = True
-        mask[1:-1] |= mask[:-2] & mask[2:] & linked
-        return mask & ~units.barred
-
-    return close
+    linked[[number - 1 for number in copies if 0 < number <= len(linked)]] = False
+    numbers = np.arange(len(units.starts))
+    return Close(linked, units.barred, numbers if needs is None else needs, numbers if entries is None else entries)
 
 
 def first_units(order: Ints, count: int, close: Close, size: int) -> Bools:

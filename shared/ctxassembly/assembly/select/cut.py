@@ -17,6 +17,7 @@ from ctxassembly.assembly.units import Units
 from ctxassembly.data.candidates import GAP, HeaderDetail
 from ctxassembly.data.chunks import Span
 from ctxassembly.safe_repr import safe_repr
+from ctxassembly.text.lines import entries, find_records, read_lines
 from ctxassembly.text.scan import PAD, scan
 
 if TYPE_CHECKING:
@@ -83,9 +84,14 @@ def _note(page: Page, layout: Layout, detail: HeaderDetail, cut: str) -> str:
 
 
 def sentence_ends(whole: str, start: int, end: int) -> list[int]:
-    """Return where sentences end inside `whole[start:end]`, ascending, but for those before any text."""
-    known = scan(PAD + whole[start:end] + PAD).sentences[1:] - len(PAD) + start
-    return [place for place in known.tolist() if start < place < end and not whole[start:place].isspace()]
+    """Return where sentences and entries end inside `whole[start:end]`, ascending, but for those before any text."""
+    known = scan(PAD + whole[start:end] + PAD)
+    starts = known.sentences
+    lines = read_lines(starts, np.append(starts[1:], len(known.kinds) - len(PAD)), known.kinds, known.plain)
+    numbers, continues = np.arange(len(starts)), np.ones(len(starts), bool)
+    entry = entries(lines, continues, find_records(lines, continues, known.plain))
+    found = starts[1:][entry[1:] == numbers[1:]] - len(PAD) + start
+    return [place for place in found.tolist() if start < place < end and not whole[start:place].isspace()]
 
 
 def _cut_anywhere(whole: str, span: Span, fits: Callable[[int], T | None]) -> T | None:

@@ -105,16 +105,20 @@ def fit(
         aim = AIM / share_per_cost
     if kept is None:
         return _first(costs, order, close, write)
-    return _with_smaller(costs, kept, order[low:][:MAX_TAIL], write, share_per_cost) if may_skip else kept
+    return _with_smaller(costs, kept, order[low:][:MAX_TAIL], close, write, share_per_cost) if may_skip else kept
 
 
 def _with_smaller(
-    costs: Costs, kept: Fitted, order: Ints, write: Callable[[Bools], Fitted], share_per_cost: float
+    costs: Costs, kept: Fitted, order: Ints, close: Close, write: Callable[[Bools], Fitted], share_per_cost: float
 ) -> Fitted:
-    """Return `kept` with those of the next best units in `order` that are small enough for the rest of the room."""
+    """Return `kept` with those of the next best units in `order` that are small enough for the rest of the room.
+
+    What needs another unit that isn't read isn't among them: an item without its stem says little, or something wrong.
+    """
     for used, grace in ((1.0, -GRACE), (HALF, -GRACE), (1.0, GRACE)):
         room = used * (1 - kept.load.share) / share_per_cost + grace
-        if kept.load.share < ENOUGH and (tail := _smaller(costs, kept.mask, order, room)):
+        alone = close.stand_alone(order, kept.mask)
+        if kept.load.share < ENOUGH and (tail := _smaller(costs, kept.mask, alone, room)):
             mask = kept.mask.copy()
             mask[tail] = True
             found = write(mask)
@@ -124,11 +128,10 @@ def _with_smaller(
 
 def _first(costs: Costs, order: Ints, close: Close, write: Callable[[Bools], Fitted]) -> Fitted | None:
     """Return the best unit, with what it needs or, if that doesn't fit, alone; None if it doesn't fit at all."""
-    for rule in (close, lambda mask: mask):
-        found = write(first_units(order, 1, rule, len(costs.units.starts)))
-        if found.load.share <= 1:
-            return found
-    return None
+    alone = np.zeros(len(costs.units.starts), bool)
+    alone[order[:1]] = True
+    fitting = (found for mask in (close(alone.copy()), alone) if (found := write(mask)).load.share <= 1)
+    return next(fitting, None)
 
 
 def _most(costs: Costs, order: Ints, close: Close, aim: float, between: tuple[int, int], slack: float) -> int:

@@ -1,7 +1,8 @@
 """Heads of tables that go on in another chunk: rows without them say nothing.
 
 A splitter cuts a long table anywhere. A chunk that begins with a row needs the head of the last table before it in its
-document that has as many columns; a rule of dashes below a row says that it is a head.
+document that has as many columns. In Markdown a rule of dashes below a row says that it is a head, in HTML it is the
+first row, and in a document of separated values the first line.
 """
 
 from __future__ import annotations
@@ -13,49 +14,106 @@ import numpy as np
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.merge import divide
+from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.units import Units
 
 if TYPE_CHECKING:
-    from ctxassembly.assembly.units import Ints
+    from ctxassembly.assembly.units import Bools, Ints
+    from ctxassembly.text.lines import Lines
 
 _HEAD = re.compile(r"^[ \t]*(\|[^\n]*)\n[ \t]*\|[ \t:|+=-]*-[ \t:|+=-]*$", re.MULTILINE)
+_TAGGED_HEAD = re.compile(
+    r"(?:<table\b[^>]*>\s*(?:<thead\b[^>]*>\s*)?<tr\b|<tr\b[^>]*>\s*<th\b).{0,2000}?</tr\s*>", re.DOTALL
+)
+_CELL = re.compile(r"<t[dh]\b")
+SEPARATORS = {"\t": 1, ";": 1, ",": 2}
+"""The fewest of each in the first line of a document of separated values: a sentence may have a comma, too."""
+SAME_LINES = 3
+"""The lines at the beginning of such a document that have as many separators."""
 
 
 class Head(NamedTuple):
-    """The head of a table with its rule, in the joined text."""
+    """The head of a table, with its rule or tags, in the joined text."""
 
     start: int
     end: int
-    bars: int
+    mark: str
+    """What is between two cells: "|", a separator, or "<" for tags."""
+    marks: int
+    """How many of these a row has."""
+    document: int
 
 
-def find_heads(text: Text) -> list[Head]:
+def find_heads(text: Text, pool: Pool) -> list[Head]:
     """Return the heads of the tables in `text`; in most texts there is none."""
+    whole, found = text.text, []
+    if "\n|" in whole:
+        found += [(one.start(), one.end(), "|", one[1].count("|")) for one in _HEAD.finditer(whole)]
+    if "<tr" in whole:
+        rows = [one for one in _TAGGED_HEAD.finditer(whole) if one[0].startswith("<table") or "<td" not in one[0]]
+        found += [(one.start(), one.end(), "<", len(_CELL.findall(one[0]))) for one in rows]
+    heads = [Head(*one, int(np.searchsorted(text.opens, one[0], "right")) - 1) for one in found]
+    for document, first in enumerate(pool.documents):
+        if pool.candidates[first].chunk.index in (0, None) and (head := _first_line(text, document)):
+            heads.append(head)
+    return sorted(heads)
+
+
+def _first_line(text: Text, document: int) -> Head | None:
+    """Return the first line of a document of separated values; None if it is another document."""
+    whole, start = text.text, text.opens[document]
+    end = whole.find("\n", start)
+    for mark, least in SEPARATORS.items():
+        count = whole.count(mark, start, end)
+        if count >= least:
+            lines, last = list[int](), end
+            while len(lines) < SAME_LINES - 1 and last >= 0:
+                begin, last = last + 1, whole.find("\n", last + 1)
+                lines.append(whole.count(mark, begin, last))
+            if lines == [count] * (SAME_LINES - 1):
+                return Head(start, end, mark, count, document)
+    return None
+
+
+def head_of(text: Text, heads: list[Head], start: int, document: int) -> Head | None:
+    """Return the head of the row at `start` in `document`, which may be the row itself; None if it isn't known."""
     whole = text.text
-    if "\n|" not in whole:
-        return []
-    return [Head(found.start(), found.end(), found[1].count("|")) for found in _HEAD.finditer(whole)]
+    line = whole[start : whole.find("</tr" if whole[start] == "<" else "\n", start)]
+    for head in reversed(heads):
+        if head.document == document and head.start <= start and _is_row_of(line, head):
+            return head
+    return None
 
 
-def head_of(text: Text, heads: list[Head], start: int, first: int) -> Head | None:
-    """Return the head of the row at `start`, in a document that begins at `first`; None if it isn't known."""
-    whole = text.text
-    bars = whole[start : whole.find("\n", start)].count("|")
-    known = (head for head in reversed(heads) if first <= head.start <= start and head.bars == bars)
-    return next(known, None)
+def _is_row_of(line: str, head: Head) -> bool:
+    """Return True if a `line` is a row of a table with this `head`."""
+    if head.mark in SEPARATORS:
+        return line.count(head.mark) >= head.marks
+    count = line.count("|") if head.mark == "|" else len(_CELL.findall(line))
+    return line.startswith(head.mark) and count == head.marks
 
 
-def with_heads(text: Text, units: Units) -> tuple[Units, Ints | None]:
+def rows_of_columns(text: Text, units: Units, lines: Lines, heads: list[Head]) -> Bools:
+    """Return which sentences are lines of documents of separated values."""
+    found = np.zeros(len(units.starts), bool)
+    for head in heads:
+        if head.mark in SEPARATORS:
+            for number in np.flatnonzero((units.documents == head.document) & lines.begins).tolist():
+                found[number] = text.text.count(head.mark, units.starts[number], units.ends[number]) >= head.marks
+    return found
+
+
+def with_heads(text: Text, pool: Pool, units: Units) -> tuple[Units, Ints | None]:
     """Return chunks of which heads of tables are units of their own, and the head that each chunk needs.
 
     The second has the number of a unit for each, its own if it needs none; None if no chunk begins inside a table.
     """
-    heads = find_heads(text)
+    heads = find_heads(text, pool)
     needed: dict[int, Head] = {}
     for number in np.flatnonzero(units.values > -np.inf).tolist() if heads else ():
         start = int(units.starts[number])
-        first = text.opens[int(units.documents[number])]
-        if text.text.startswith("|", start) and (head := head_of(text, heads, start, first)) and head.end < start:
+        head = head_of(text, heads, start, int(units.documents[number]))
+        if head is not None and head.end < start:
             needed[start] = head
     if not needed:
         return units, None

@@ -37,7 +37,8 @@ def parts_of(units: Units, order: Ints, close: Close, tokens: Floats, max_tokens
         room -= float(tokens[own].sum())
         if room < 0:
             break
-        part[own] = 1 if not place else 2
+        read = np.append(own, close.needs[own])  # a head in the part of its rows
+        part[read[part[read] == PARTS - 1]] = 1 if not place else 2
     count = int(np.searchsorted(np.cumsum(tokens[order]), SENTENCE_TOKENS, "right"))
     part[first_units(order, count, close, size)] = 0
     return part

@@ -52,10 +52,11 @@ class Selection(NamedTuple):
 def select(page: Page, units: Units) -> Selection:
     """Return the selection from `units` that fits the limits of `page`."""
     config = page.config
-    if units.leads is units.starts and page.is_by_query:
-        needs: Ints | None = needed(page.text, units)
+    needs, entries = None, None
+    if units.leads is units.starts:
+        needs, entries = needed(page.text, page.pool, units)
     else:
-        units, needs = with_heads(page.text, units)
+        units, needs = with_heads(page.text, page.pool, units)
     order = best_first(units)
     tokens_per_cost = _tokens_per_cost(page, units, order)
     tokens, copies = units.costs * tokens_per_cost, dict[int, int]()
@@ -69,7 +70,7 @@ def select(page: Page, units: Units) -> Selection:
     if not len(order):
         empty = write(page, Layout([], page.text.owns))
         return Selection(Fitted(np.zeros(len(units.starts), bool), empty, page.weigh(empty.text)), units, order, {})
-    close = closing(units, needs, copies)
+    close = closing(units, needs, entries, copies)
     if page.is_by_query and config.order == "auto":
         units = units._replace(parts=parts_of(units, order, close, tokens, page.max_tokens))
     costs = Costs(units, PARTS * units.documents + units.parts, _header_costs(page) / tokens_per_cost)

@@ -1,0 +1,146 @@
+"""The forms of lines, in any language: rows, items of lists, headings, and lines that belong to one entry.
+
+An entry is a paragraph of a few short lines without stops, such as an address or the hours of one doctor in a roster.
+A record is an object of JSON, from its brace to the closing one that is as far to the right. A part of either says
+nothing by itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ctxassembly.text.kinds import CLOSING, LETTER, NEWLINE, SPACE, STOP, WIDE_STOP
+from ctxassembly.text.sentence_starts import last_characters
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ctxassembly.text.kinds import Bytes, Codes
+
+    Bools = NDArray[np.bool_]
+    Ints = NDArray[np.intp]
+    Spans = tuple[Ints, Ints]
+
+MAX_LINE = 100
+"""Characters of the longest line of an entry."""
+MAX_ENTRY, MAX_ENTRY_LINES = 600, 12
+MAX_RECORD, MAX_RECORD_LINES = 1_200, 30
+"""Characters and lines of the longest entry and record that are read whole. Of more, a part can be understood."""
+_BAR, _HASH, _TAG, _OPEN, _CLOSE, _COMMA, _FEED = map(ord, "|#<{},\n")
+_MARKS = [*map(ord, "*_")]
+"""Of emphasis: a line between two of them is a heading."""
+_BULLETS = [*map(ord, "-*+\u2022\u00b7\u2023\u25aa\u25e6\u2013\u2014")]
+_AFTER_NUMBER = [ord("."), ord(")")]
+_DIGITS = (ord("0"), ord("9"))
+_MAX_INDENT, _MAX_DIGITS = 8, 3
+
+
+class Lines(NamedTuple):
+    """The form of each sentence of a text, by the line that it is or is part of."""
+
+    starts: Ints
+    first: Ints
+    """The first character of each that is no blank, and the last one."""
+    last: Ints
+    begins: Bools
+    """Whether it begins a line, and ends one or a paragraph."""
+    ends: Bools
+    ends_paragraph: Bools
+    is_ended: Bools
+    """Whether a stop is at its end."""
+    is_row: Bools
+    is_item: Bools
+    is_heading: Bools
+
+
+def read_lines(starts: Ints, ends: Ints, kinds: Bytes, plain: Codes) -> Lines:
+    """Return the forms of the sentences from `starts` to `ends` of a padded text with these `kinds` and `plain`."""
+    first = starts
+    for _ in range(_MAX_INDENT):
+        first = first + ((kinds[first] & (SPACE | NEWLINE)) == SPACE)
+    last = last_characters(ends - 1, kinds)
+    feeds = np.flatnonzero(plain == _FEED)
+    breaks = np.searchsorted(feeds, ends) - np.searchsorted(feeds, last)
+    begins = (kinds[starts - 1] & NEWLINE) > 0
+    is_ended = ((kinds[last] & (STOP | WIDE_STOP)) > 0) | (
+        ((kinds[last] & CLOSING) > 0) & ((kinds[last - 1] & (STOP | WIDE_STOP)) > 0)
+    )
+    # "<tr" or "<table", which need not begin a line
+    is_tag = (plain[first] == _TAG) & (plain[first + 1] == ord("t")) & np.isin(plain[first + 2], [*map(ord, "ra")])
+    is_bold = np.isin(plain[first], _MARKS) & (plain[first] == plain[first + 1])
+    is_bold &= (plain[last] == plain[first]) & (plain[last - 1] == plain[first]) & (last > first + 2)
+    return Lines(
+        starts,
+        first,
+        last,
+        begins,
+        breaks > 0,
+        breaks > 1,
+        is_ended,
+        begins & (plain[first] == _BAR) | is_tag,
+        begins & _is_item(kinds, plain, first),
+        begins & ((plain[first] == _HASH) | is_bold) & ~is_ended,
+    )
+
+
+def _is_item(kinds: Bytes, plain: Codes, first: Ints) -> Bools:
+    """Return whether a bullet, or a number or letter with a stop or bracket, is at each of `first`."""
+    is_bullet = np.isin(plain[first], _BULLETS) & ((kinds[first + 1] & SPACE) > 0)
+    behind = first
+    for _ in range(_MAX_DIGITS):
+        behind = behind + ((plain[behind] >= _DIGITS[0]) & (plain[behind] <= _DIGITS[1]))
+    behind = np.where((behind == first) & ((kinds[first] & LETTER) > 0), first + 1, behind)
+    is_numbered = (behind > first) & np.isin(plain[behind], _AFTER_NUMBER) & ((kinds[behind + 1] & SPACE) > 0)
+    found: Bools = is_bullet | is_numbered
+    return found
+
+
+def entries(lines: Lines, continues: Bools, records: Spans) -> Ints:
+    """Return for each sentence the first one of the entry or record that it is part of; itself if it is of none.
+
+    `continues` is whether each goes on with the one before; `records` are those of JSON that are in the text.
+    """
+    numbers = np.arange(len(lines.starts))
+    length = lines.last - lines.first + 1
+    is_line = lines.begins & lines.ends & ~lines.is_ended & ~lines.is_row & (length > 0) & (length <= MAX_LINE)
+    goes_on = is_line & continues & ~lines.is_item & ~lines.is_heading
+    goes_on[1:] &= is_line[:-1] & ~lines.ends_paragraph[:-1]
+    goes_on[:1] = False
+    first = np.maximum.accumulate(np.where(goes_on, 0, numbers))
+    is_long = np.bincount(first, minlength=len(numbers)) > MAX_ENTRY_LINES
+    is_long |= np.bincount(first, length, len(numbers)) > MAX_ENTRY
+    first = np.where(is_long[first], numbers, first)
+    opens, closes = records
+    is_short = (closes - opens < MAX_RECORD_LINES) & (lines.last[closes] - lines.first[opens] < MAX_RECORD)
+    record = inside((opens[is_short], closes[is_short]), len(numbers))
+    return np.where(record >= 0, record, first)
+
+
+def inside(spans: Spans, size: int) -> Ints:
+    """Return for each of `size` numbers where the outermost of `spans` that has it begins; -1 if none has."""
+    opens, closes = spans
+    is_outer = opens > np.append(-1, np.maximum.accumulate(closes))[:-1]
+    opens, closes = np.append(-1, opens[is_outer]), np.append(-1, closes[is_outer])
+    numbers = np.arange(size)
+    at = np.searchsorted(opens, numbers, "right") - 1
+    return np.where(numbers <= closes[at], opens[at], -1)
+
+
+def find_records(lines: Lines, continues: Bools, plain: Codes) -> Spans:
+    """Return the numbers of the first and the last sentence of each object of JSON on several lines."""
+    opens = np.flatnonzero(lines.begins & (plain[lines.first] == _OPEN))
+    last = lines.last[opens] - (plain[lines.last[opens]] == _COMMA)
+    opens = opens[plain[last] != _CLOSE]
+    if not len(opens):
+        return opens, opens
+    closes = np.flatnonzero(lines.begins & (plain[lines.first] == _CLOSE))
+    indents, found = lines.first - lines.starts, np.full(len(opens), -1)
+    for indent in {*indents[opens].tolist()}:
+        same = indents[opens] == indent
+        ends = np.append(closes[indents[closes] == indent], -1)
+        found[same] = ends[np.searchsorted(ends[:-1], opens[same])]
+    gaps = np.cumsum(~continues)
+    is_whole = (found >= 0) & (gaps[found] == gaps[opens])
+    return opens[is_whole], found[is_whole]
