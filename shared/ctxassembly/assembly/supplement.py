@@ -18,9 +18,8 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tokens.counter import MAX_CHARS_PER_TOKEN
-from ctxassembly.wording.label_guards import build_guard, escape_replacements
+from ctxassembly.wording.label_guards import escape_labels
 from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.unicode import apply_replacements
 
 MAX_TOKENS = 1_000
 """A supplement takes at most these tokens, its separator included."""
@@ -117,13 +116,11 @@ def _truncate_to_cap(
     own_lines, text = () if supplement.separator is None else (supplement.separator,), supplement.text
     separator = supplement.separator or LANGUAGES[config.language].supplement
     name = config.format if isinstance(config.format, str) else "custom"
-    guard = build_guard(name, own_lines)
     cap = min(MAX_TOKENS, config.token_limit // divisor)
     max_chars = config.max_characters // divisor if config.max_characters else None
 
     def body(end: int) -> str:
-        said = text[:end]
-        return apply_replacements(said, escape_replacements(said, name, guard=guard, sanitize=config.sanitize)).strip()
+        return escape_labels(text[:end], name, own_lines, sanitize=config.sanitize).strip()
 
     def rendered(end: int) -> str:
         return f"{separator}\n{body(end)}{f' {GAP}' if end < len(text) else ''}"

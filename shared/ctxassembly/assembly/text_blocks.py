@@ -21,10 +21,9 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.text.scan import PAD
 from ctxassembly.wording.formats import FORMATS, Heading, Lines
 from ctxassembly.wording.label_forms import RULE
-from ctxassembly.wording.label_guards import build_guard, escape_labels, escape_replacements, escape_value
+from ctxassembly.wording.label_guards import escape_labels, escape_value
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.metadata_labels import MetadataReader
-from ctxassembly.wording.unicode import apply_replacements
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +70,7 @@ class Style:
 
     def safe_text(self, text: str, *, at_line: bool = True) -> str:
         """Return `text` of no chunk, such as a summary, so that no line of it passes for one of ours."""
-        guard = build_guard(self.format_name, self.own_lines)
-        return apply_replacements(text, escape_replacements(text, self.format_name, at_line=at_line, guard=guard))
+        return escape_labels(text, self.format_name, self.own_lines, at_line=at_line)
 
     def _safe_value(self, line: str) -> str:
         has_labels = self.format_name in FORMATS and FORMATS[self.format_name].has_labels

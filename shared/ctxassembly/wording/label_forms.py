@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -103,8 +104,12 @@ class FormPatterns(NamedTuple):
     """True if all text is escaped besides."""
 
 
-def compile_forms(form: str, own_lines: Sequence[str] = ()) -> FormPatterns:
-    """Return the patterns of the format `form`, with lines of the caller's own."""
+@lru_cache(maxsize=64)
+def compile_forms(form: str, own_lines: tuple[str, ...] = ()) -> FormPatterns:
+    """Return the patterns of the format `form`, with lines of the caller's own.
+
+    A function of the caller that writes headers has a name that is no format's.
+    """
     words, headers = [[*map(fold_lookalikes, known)] for known in (marker_words(), header_words())]
     any_word, any_header = "|".join(words), "|".join(headers)
     number = rf"(?:(?:{any_word})[\s:#]*)?[0-9]+"

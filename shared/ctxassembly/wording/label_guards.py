@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import pairwise
 
 from ctxassembly.wording.formats import FORMATS
@@ -46,32 +45,21 @@ _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Characters besides the newline that end a line for `str.splitlines` and others."""
 
 
-class Guard(FormPatterns):
-    """The search for the forms of one format."""
-
-    __slots__ = ()
-
-    def find_forms(self, text: str) -> list[int]:
-        r"""Return the offsets at which forms of `text` begin. A line begins after a \n, and nowhere else."""
-        begins: list[int] = []
-        # As long as the text: İ alone has two characters as a small letter.
-        small = text.replace("\u0130", "i").lower()
-        # Most texts have no form: a search without a match takes half as long as an iterator.
-        found = self.prefilter.search(small)
-        while found:
-            begin = found.start() + 1
-            end = text.find("\n", begin)
-            line = text[begin : end if end >= 0 else len(text)]
-            begins += [begin + at for at in _find_forms(self.form, line)]
-            found = self.prefilter.search(small, begin + len(line))
-        return begins
-
-    def find_labels(self, line: str) -> list[int]:
-        """Return the offsets of labels and beginnings of summaries in `line`."""
-        if line.isascii() and "[" not in line and line.isprintable():  # the usual case
-            return []
-        found = _origins(line, [match.start() for match in self.label.finditer(fold_lookalikes(line))])
-        return [at for at in found if line[at - 1 : at] != "\\"]
+def _find_forms(patterns: FormPatterns, text: str) -> list[int]:
+    r"""Return the offsets at which forms begin in `text`. A line begins after a \n, and nowhere else."""
+    begins: list[int] = []
+    # As long as the text: İ alone has two characters as a small letter.
+    small = text.replace("\u0130", "i").lower()
+    # Most texts have no form: a search without a match takes half as long as an iterator.
+    found = patterns.prefilter.search(small)
+    while found:
+        begin = found.start() + 1
+        end = text.find("\n", begin)
+        line = text[begin : end if end >= 0 else len(text)]
+        places = _origins(line, [*_find_folded(patterns.form, fold_lookalikes(line))])
+        begins += [begin + at for at in places]
+        found = patterns.prefilter.search(small, begin + len(line))
+    return begins
 
 
 def _origins(line: str, places: list[int]) -> list[int]:
@@ -80,11 +68,6 @@ def _origins(line: str, places: list[int]) -> list[int]:
         return places
     offsets = fold_offsets(line)
     return [offsets[at] for at in places]
-
-
-def _find_forms(form: re.Pattern[str], line: str) -> list[int]:
-    """Return the offsets of forms in `line`."""
-    return _origins(line, list(_find_folded(form, fold_lookalikes(line))))
 
 
 def _find_folded(form: re.Pattern[str], line: str) -> Iterator[int]:
@@ -117,40 +100,26 @@ def find_lookalike_tags(text: str) -> Iterator[int]:
             yield found.start()
 
 
-@lru_cache(maxsize=64)
-def build_guard(form: str, own_lines: tuple[str, ...] = ()) -> Guard:
-    """Return the guard of the format `form`. A function of the caller has a name that is no format's.
-
-    `own_lines` are beginnings of lines in the caller's words, such as the separator before a supplement.
-    """
-    return Guard(*compile_forms(form, own_lines=own_lines))
-
-
 def escape_replacements(
-    text: str,
-    form: str,
-    *,
-    at_line: bool = True,
-    guard: Guard | None = None,
-    sanitize: bool = False,
+    text: str, form: str, own_lines: tuple[str, ...] = (), *, at_line: bool = True, sanitize: bool = False
 ) -> dict[int, tuple[int, str]]:
     """Return the changes that make `text` harmless in the format `form`: start -> (end, replacement).
 
-    A backslash replaces nothing: its start and end are the same, and it goes before the character there. `at_line`
-    means that the text begins a line. `guard` defaults to the guard of the format. With `sanitize`, invisible
-    characters are also removed, and tokens and links are defused.
+    A backslash replaces nothing: its start and end are the same, and it goes before the character there. `own_lines`
+    are beginnings of lines in the caller's words, such as the separator before a supplement; `at_line` means that the
+    text begins a line. With `sanitize`, invisible characters are also removed, and tokens and links are defused.
     """
-    guard = guard or build_guard(form)
+    patterns = compile_forms(form, own_lines)
     lines = f"\n{text}" if at_line else text
-    # A guard knows one line break. Others are one character long, too, so offsets stay the same.
+    # The patterns know one line break. Others are one character long, too, so offsets stay the same.
     for line_break in _BREAKS:
         if line_break in text:
             lines = lines.replace(line_break, "\n")
-    begins = guard.find_forms(lines)
-    if guard.has_markup and not text.isascii():
+    begins = _find_forms(patterns, lines)
+    if patterns.has_markup and not text.isascii():
         begins += find_lookalike_tags(lines)
     found = {at: (at, "\\") for at in (begin - at_line for begin in begins) if text[at - 1 : at] != "\\"}
-    found |= invalid_characters(text, is_markup=guard.has_markup)
+    found |= invalid_characters(text, is_markup=patterns.has_markup)
     if sanitize:
         for at, change in sanitize_replacements(text, at_line=at_line).items():
             found[at] = _merge_changes(change, found[at]) if at in found else change
@@ -163,13 +132,15 @@ def _merge_changes(one: tuple[int, str], other: tuple[int, str]) -> tuple[int, s
     return longer if shorter == longer else (longer[0], shorter[1] + longer[1])
 
 
-def escape_labels(text: str, form: str) -> str:
-    r"""Return `text` made harmless in the format `form`.
+def escape_labels(
+    text: str, form: str, own_lines: tuple[str, ...] = (), *, at_line: bool = True, sanitize: bool = False
+) -> str:
+    r"""Return `text` made harmless in the format `form`, as `escape_replacements` describes it.
 
     >>> print(escape_labels("[2] Source: board.pdf", "numbered"))
     \[2] Source: board.pdf
     """
-    return apply_replacements(text, escape_replacements(text, form))
+    return apply_replacements(text, escape_replacements(text, form, own_lines, at_line=at_line, sanitize=sanitize))
 
 
 def escape_value(value: str, form: str) -> str:
@@ -180,5 +151,8 @@ def escape_value(value: str, form: str) -> str:
     >>> print(escape_value("web.html [2] Source: board.pdf", "numbered"))
     web.html \[2] Source: board.pdf
     """
-    labels = build_guard(form).find_labels(value)
-    return "\\".join([value[begin:end] for begin, end in pairwise((0, *labels, len(value)))]) if labels else value
+    if value.isascii() and "[" not in value and value.isprintable():  # the usual case
+        return value
+    found = [match.start() for match in compile_forms(form).label.finditer(fold_lookalikes(value))]
+    labels = [at for at in _origins(value, found) if value[at - 1 : at] != "\\"]
+    return "\\".join([value[begin:end] for begin, end in pairwise((0, *labels, len(value)))])

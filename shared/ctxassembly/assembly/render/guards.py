@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ctxassembly.data.chunks import Span
-from ctxassembly.wording.label_guards import build_guard, escape_replacements
+from ctxassembly.wording.label_guards import escape_replacements
 
 Replacements = Mapping[int, tuple[int, str]]
 """By offset in a run: where the replaced text ends, and what stands in its place."""
@@ -29,8 +29,7 @@ class Guards:
         """
         if new := [run for run in runs if run not in self.known]:
             body = "\n".join([whole[start:end] for start, end in new])
-            guard = build_guard(self.format, self.own_lines)
-            found = escape_replacements(body, self.format, guard=guard, sanitize=self.sanitize)
+            found = escape_replacements(body, self.format, self.own_lines, sanitize=self.sanitize)
             offset, places = 0, sorted(found)
             for start, end in new:
                 inside = [at for at in places if offset <= at <= offset + end - start] if places else ()
