@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.render.page import Page
-from ctxassembly.assembly.units import CHARACTERS_PER_TOKEN, Units, best_in_chunks
+from ctxassembly.assembly.units import CHARACTERS_PER_TOKEN, Barred, Units, best_in_chunks
 from ctxassembly.data.candidates import IRRELEVANT
 from ctxassembly.data.requests import CompressTexts, Request
 from ctxassembly.errors import StoreError

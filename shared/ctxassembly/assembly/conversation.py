@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.outcome import Found
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.page import Page
-from ctxassembly.assembly.units import PARTS
+from ctxassembly.assembly.units import PARTS, Barred
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.render.write import RUN_SEPARATOR, Rendered
 from ctxassembly.assembly.select.select import Selection
-from ctxassembly.assembly.units import best_in_chunks
+from ctxassembly.assembly.units import Barred, best_in_chunks
 from ctxassembly.data.candidates import (
     BELOW_CUTOFF,
     COMPRESSIONS,

@@ -6,7 +6,6 @@ from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.cite import cite
 from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.fates import (
@@ -22,6 +21,7 @@ from ctxassembly.assembly.render.labels import Layout
 from ctxassembly.assembly.render.page import Load, Page
 from ctxassembly.assembly.render.write import write
 from ctxassembly.assembly.select.select import Selection
+from ctxassembly.assembly.units import Barred
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, Shortening
 from ctxassembly.data.late import LateTuple

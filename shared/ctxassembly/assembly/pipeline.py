@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Any
 
 from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call, unused_settings
-from ctxassembly.assembly.barred import Barred
 from ctxassembly.assembly.compress import ask_model
 from ctxassembly.assembly.conversation import ReservedLabels, in_conversation, reserve_labels
 from ctxassembly.assembly.dedup.dedup import Duplicates, check_vectors
@@ -25,7 +24,6 @@ from ctxassembly.assembly.expansion.fetch import fetch_policy
 from ctxassembly.assembly.join import Text, join
 from ctxassembly.assembly.outcome import Found, make_context
 from ctxassembly.assembly.pool import Pool, make_pool
-from ctxassembly.assembly.render.guards import Guards
 from ctxassembly.assembly.render.headers import format_name, make_headers
 from ctxassembly.assembly.render.numbers import label_numbers
 from ctxassembly.assembly.render.page import Page
@@ -35,7 +33,7 @@ from ctxassembly.assembly.select.select import Selection, may_not_fit, select
 from ctxassembly.assembly.select.whole import coarser
 from ctxassembly.assembly.sent import Sent, bar_sent, find_sent
 from ctxassembly.assembly.supplement import render_supplement
-from ctxassembly.assembly.units import Units, chunk_units, sentence_units
+from ctxassembly.assembly.units import Barred, Units, chunk_units, sentence_units
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import ALREADY_SENT, EMPTY, RenderedSupplement
@@ -43,6 +41,7 @@ from ctxassembly.data.requests import Request
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tracing import Lineage, TraceRecorder, count_by_reason
+from ctxassembly.wording.label_guards import Guards
 
 Settings = tuple[AssemblyConfig, "str | None", AssemblyCall]
 """The settings in force, the query, and the call as it was given."""

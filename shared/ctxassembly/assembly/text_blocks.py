@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from ctxassembly.assembly.cite import SNIPPET_CHARS
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.render.guards import Guards
 from ctxassembly.assembly.render.labels import Label, Layout
 from ctxassembly.assembly.render.write import OURS, RUN_SEPARATOR, Rendered, with_changes
 from ctxassembly.data.candidates import GAP, Candidate, TextPiece
@@ -21,7 +20,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.text.scan import PAD
 from ctxassembly.wording.formats import FORMATS, Heading, Lines
 from ctxassembly.wording.label_forms import RULE
-from ctxassembly.wording.label_guards import escape_labels, escape_value
+from ctxassembly.wording.label_guards import Guards, escape_labels, escape_value
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.metadata_labels import MetadataReader
 

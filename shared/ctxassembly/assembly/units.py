@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ctxassembly.assembly.join import Text
+from ctxassembly.data.candidates import Reason, Shortening
 from ctxassembly.text.scan import PAD, scan
 
 if TYPE_CHECKING:
@@ -46,6 +48,20 @@ class Units(NamedTuple):
     """The part of the context that each is read in, from 0."""
     barred: Bools
     """Whether each may not be read: the conversation has it, or a model found nothing in it."""
+
+
+class Barred(NamedTuple):
+    """Why chunks, or parts of them, may not be read: the conversation has them, or a model found nothing in them.
+
+    Each reason is by the number of a chunk in the pool.
+    """
+
+    reasons: Mapping[int, Reason] = {}
+    """For chunks of which nothing may be read."""
+    by: Mapping[int, Shortening] = {}
+    """For chunks of which a part may not be read."""
+    sent_as: Mapping[int, str] = {}
+    """The label under which the conversation has text of a chunk."""
 
 
 def sentence_units(text: Text) -> Units:

@@ -20,9 +20,11 @@ read in one way, and never reaches beyond a line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
+from ctxassembly.data.chunks import Span
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.label_forms import FormPatterns, compile_forms
 from ctxassembly.wording.lookalikes import fold_lookalikes, fold_offsets
@@ -156,3 +158,33 @@ def escape_value(value: str, form: str) -> str:
     found = [match.start() for match in compile_forms(form).label.finditer(fold_lookalikes(value))]
     labels = [at for at in _origins(value, found) if value[at - 1 : at] != "\\"]
     return "\\".join([value[begin:end] for begin, end in pairwise((0, *labels, len(value)))])
+
+
+Replacements = Mapping[int, tuple[int, str]]
+"""By offset in a run: where the replaced text ends, and what stands in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """The changes to the runs of a text. A run is written several times, and looked through once."""
+
+    format: str
+    own_lines: tuple[str, ...] = ()
+    """Beginnings of lines in the caller's words: the separator before a supplement."""
+    sanitize: bool = False
+    known: dict[Span, Replacements] = field(default_factory=dict)
+
+    def replaced(self, whole: str, runs: Sequence[Span]) -> Mapping[Span, Replacements]:
+        """Return what is replaced in `runs` of the joined text; each of them begins a line for a reader.
+
+        All new ones are looked through at once: no form reaches beyond a line.
+        """
+        if new := [run for run in runs if run not in self.known]:
+            body = "\n".join([whole[start:end] for start, end in new])
+            found = escape_replacements(body, self.format, self.own_lines, sanitize=self.sanitize)
+            offset, places = 0, sorted(found)
+            for start, end in new:
+                inside = [at for at in places if offset <= at <= offset + end - start] if places else ()
+                self.known[start, end] = {at - offset: (found[at][0] - offset, found[at][1]) for at in inside}
+                offset += end - start + 1
+        return self.known

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.render.guards import Guards
 from ctxassembly.assembly.render.headers import Headers
 from ctxassembly.assembly.render.numbers import Numbers
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import NO_SUPPLEMENT, RenderedSupplement
+from ctxassembly.wording.label_guards import Guards
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Labels -> the text that the model reads, in pieces of which each knows where it comes from.
 
-Text of a document that could pass for ours is made harmless here (`guards.py`); all else of it is verbatim.
+Text of a document that could pass for ours is made harmless here (`label_guards.py`); all else of it is verbatim.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxassembly.assembly.render.guards import Replacements
 from ctxassembly.assembly.render.labels import Layout
 from ctxassembly.data.candidates import GAP, HeaderDetail
 from ctxassembly.data.chunks import Span
+from ctxassembly.wording.label_guards import Replacements
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.render.page import Page
