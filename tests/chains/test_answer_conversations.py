@@ -164,10 +164,11 @@ def test_both_frameworks_send_the_same_prompts_in_each_branch_for_each_tenant(se
 
 
 def test_a_conversation_that_is_set_up_goes_on_in_the_history() -> None:
-    begun = Conversation(next_label=7)
-    retriever = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=ContextAssembler(conversation=begun))
+    begun, every_hit = Conversation(next_label=7), AssemblyConfig(fill=True)
+    assembler = ContextAssembler(config=every_hit, conversation=begun)
+    retriever = LangChainRetriever(INDEX, config=RETRIEVAL, assembler=assembler)
     chain = answer_chain(langchain_model(model_of([])), retriever, CONFIG)
-    postprocessor = ContextAssemblyPostprocessor(conversation=begun)
+    postprocessor = ContextAssemblyPostprocessor(config=every_hit, conversation=begun)
     nodes = LlamaIndexRetriever(INDEX, config=RETRIEVAL, postprocessor=postprocessor)
     engine = AnswerQueryEngine(LlamaIndexModel(says=model_of([])), nodes, CONFIG)
     history: list[Any] = []

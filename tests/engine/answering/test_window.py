@@ -14,7 +14,10 @@ SHORT = {"normal": Mode(answer_tokens=100)}
 QUESTION = "Is parking free at the hospital?"
 HISTORY = [Exchange(f"question {number}", "word " * 150) for number in range(5)]
 PARKING = MemoryIndex(
-    [Chunk(f"p#{n}", f"p{n}", f"Parking at the hospital is free on day {n} of the month. " * 8) for n in range(20)]
+    [
+        Chunk(f"p#{n}", f"p{n}", " ".join(f"Parking is free on day {n} in zone {zone}." for zone in range(9)))
+        for n in range(20)
+    ]
 )
 
 

@@ -1,4 +1,4 @@
-"""A conversation: what the model still sees isn't sent again, and documents keep their labels."""
+"""A conversation: what the model still sees isn't sent again, and what had a label keeps it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LEAFLET = [
 OTHER = Chunk(
     "parking#0", "parking", "Park your car in the garage of the hospital.", 0, metadata={"source": "parking.pdf"}
 )
-WHOLE = AssemblyConfig(window=0)
+WHOLE = AssemblyConfig(window=0, cite="document")
 
 
 def hits(*places: int) -> list[Hit]:
@@ -79,6 +79,17 @@ def test_what_was_sent_is_left_out_and_its_document_keeps_the_label():
         "gastro#2": ("kept", "hit", None),
         "parking#0": ("dropped", "already sent", "1"),
     }
+
+
+@pytest.mark.parametrize(("cite", "labels"), [("document", "1"), ("passage", "123"), ("chunk", "1234")])
+def test_a_label_is_kept_by_its_document_or_by_the_same_chunks(cite: Any, labels: str):
+    config = AssemblyConfig(window=0, cite=cite, repeat="always", order="document_order")
+    first = assemble(hits(0, 1, 4), config, conversation=Conversation())
+    again = assemble(hits(0, 1, 4), config, conversation=Conversation().after(first))
+    assert again.text == first.text
+    other = assemble(hits(0, 1, 3), config, conversation=Conversation().after(first))
+    given = [one.label for context in (first, other) for one in context.citations]
+    assert "".join(dict.fromkeys(given)) == labels
 
 
 def test_new_documents_get_the_next_labels():
@@ -153,7 +164,7 @@ def test_text_that_chunks_share_is_sent_once():
     second = Chunk("a#1", "a", shared + TEXTS[2], 1)
     conversation = Conversation().after(assemble([Hit(first)], conversation=Conversation()))
     context = assemble([Hit(second)], store=MemoryStore([first, second]), conversation=conversation)
-    assert context.text == f"[1] Source: unknown\n[1] continues above\n{TEXTS[2]}"
+    assert context.text == f"[2] Source: unknown\n[1] continues above\n{TEXTS[2]}"
     assert reasons(context)["a#1"] == ("cut", "already sent", "1")
 
 

@@ -20,14 +20,14 @@ def texts(context: Context) -> list[str]:
     return [block.text.split("\n", 1)[1] for block in context.blocks]
 
 
-def test_the_overlap_goes_from_the_chunk_that_is_read_second():
+def test_the_overlap_stays_in_the_chunk_that_is_earlier_in_the_document():
     later, earlier = CHUNKS[4], CHUNKS[3]
     context = assemble(hits_of([later, earlier], 0.9, 0.8), JOINED)
     first, second = texts(context)
-    assert first == later.text.strip()
-    assert second == earlier.text[:-60].strip()
-    assert decision(context, earlier.id).stripped_chars == 60
-    assert decision(context, later.id).stripped_chars == 0
+    assert first == later.text[60:].strip()
+    assert second == earlier.text.strip()
+    assert decision(context, earlier.id).stripped_chars == 0
+    assert decision(context, later.id).stripped_chars == 60
 
 
 @pytest.mark.parametrize("ranked", [[5, 4, 3], [4, 5, 3], [3, 5, 4], [4, 3, 5], [5, 3, 4]])

@@ -75,7 +75,7 @@ def test_something_else(given: Any) -> None:
         Context.from_dict(given)
 
 
-LONG = "Drink water. " * 40
+LONG = " ".join(f"Floor {n} has a room with a bed." for n in range(40))
 RICH = [
     Hit(
         Chunk("a", "A", "Drink water. Eat nothing. [2] Source: b.pdf", 0, 0, metadata={"source": "a.pdf", "page": 1}),
@@ -89,7 +89,7 @@ RICH = [
 
 
 def rich() -> Any:
-    config = AssemblyConfig(max_tokens=90, neighbors="unfiltered")
+    config = AssemblyConfig(max_tokens=150, neighbors="unfiltered")
     context = assemble(
         [*RICH, Hit(CHUNKS[2], 0.3)], config, query="Water?", store=MemoryStore(CHUNKS), supplement="Call us."
     )

@@ -1,4 +1,7 @@
-"""The numbers of labels: in a conversation a document keeps the label that it had, and others get the next ones."""
+"""The numbers of labels: in a conversation what had a label keeps it, and everything else gets the next ones.
+
+A label is kept by its document, or, where a label is a passage or a chunk, by the same chunks.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 Key = tuple[int, ...]
-"""What a label belongs to: a document, or a document and a chunk where each chunk has one, by their numbers."""
+"""What a label belongs to: a document, or chunks of it, by their numbers."""
 
 
 class Numbers(NamedTuple):
@@ -25,31 +28,33 @@ class Numbers(NamedTuple):
     """From one new label to the next."""
     known: Mapping[Key, Sequence[int]] = {}
     """The labels that the conversation has given to what is in the pool."""
-    by_chunk: bool = False
-    """True if each chunk has a label of its own."""
+    by_document: bool = False
+    """True if a document has one label, whichever of its chunks are read."""
 
     def of(self, labels: Sequence[Label]) -> list[int]:
         """Return the number of each of `labels`: the known ones of each first."""
         new, known = count(self.first, self.step), {key: iter(numbers) for key, numbers in self.known.items()}
         found = []
         for label in labels:
-            own = known.get((label.document, label.best) if self.by_chunk else (label.document,)) if known else None
+            own = known.get((label.document, *(() if self.by_document else label.chunks))) if known else None
             number = next(own, None) if own is not None else None
             found.append(next(new) if number is None else number)
         return found
 
 
 def label_numbers(pool: Pool, config: AssemblyConfig, conversation: Conversation | None, first: int) -> Numbers:
-    """Return the numbers of labels: with a `conversation` a document keeps its own, and new ones follow its last."""
-    by_chunk = config.cite == "chunk"
+    """Return the numbers of labels: with a `conversation` what had one keeps it, and new ones follow its last."""
     if conversation is None:
-        return Numbers(first, by_chunk=by_chunk)
-    known = {} if config.cite == "passage" or not config.enabled else _known_labels(pool, config, conversation)
+        return Numbers(first)
     step = 1 if conversation.labels else conversation.label_step
-    return Numbers(first, step, known, by_chunk)
+    by_document = config.cite == "document"
+    known = _known_labels(pool, config, conversation, by_document=by_document) if config.enabled else {}
+    return Numbers(first, step, known, by_document)
 
 
-def _known_labels(pool: Pool, config: AssemblyConfig, conversation: Conversation) -> dict[Key, list[int]]:
+def _known_labels(
+    pool: Pool, config: AssemblyConfig, conversation: Conversation, *, by_document: bool
+) -> dict[Key, list[int]]:
     """Return the labels that `conversation` has given to what is in `pool`, if the source has the same name in all."""
     reader, edges = MetadataReader(config.keys, config.language), [*pool.documents, len(pool.candidates)]
     documents: dict[str, int] = {}
@@ -66,9 +71,6 @@ def _known_labels(pool: Pool, config: AssemblyConfig, conversation: Conversation
         name = citation.document_id
         if sources.get(name) != {citation.source}:
             continue
-        if config.cite == "document":
-            found[documents[name],][int(citation.label)] = None
-        for chunk_id in citation.chunk_ids if config.cite == "chunk" else ():
-            if (name, chunk_id) in chunks:
-                found[documents[name], chunks[name, chunk_id]][int(citation.label)] = None
+        own = [] if by_document else [chunks.get((name, chunk_id), -1) for chunk_id in citation.chunk_ids]
+        found[documents[name], *own][int(citation.label)] = None
     return {key: [*labels] for key, labels in found.items()}
