@@ -36,7 +36,12 @@ ASSEMBLY = [
     ("sanitize", SWITCH, [1], [True]),
     ("window", "an integer from 0 to 3", [-1, 4, 1.0, "1", None, True], [0, 3]),
     ("neighbor_decay", SHARE, [-0.1, 1.1, "0.5", None, NAN, INF, True], [0, 1]),
-    ("max_tokens", "an integer of at least 1, or a TokenBudget", [0, 8000.0, "8000", None, True], [1, 1_000_000]),
+    (
+        "max_tokens",
+        "an integer of at least 1, a TokenBudget, or None",
+        [0, 8000.0, "8000", True],
+        [None, 1, 1_000_000],
+    ),
     ("max_characters", LIMIT, [0, 24_000.0, True], [None, 1]),
     ("encoding", "the name of a tiktoken encoding or a function str -> int", ["", None, 7], ["o200k_base", len]),
     ("granularity", one_of("passage", "chunk", "sentence", "auto"), ["page", "Chunk", None], ["passage"]),

@@ -49,7 +49,7 @@ def imported(bytecode: Path) -> tuple[float, list[str]]:
 def test_the_engine_pulls_no_framework_no_client_and_no_tokenizer(tmp_path: Path):
     """Not even when every public name was loaded."""
     _, modules = imported(tmp_path)
-    assert "ctxassembly.assembly.pipeline" in modules
+    assert "ctxassembly.runtime.assemble" in modules
     assert HEAVY.isdisjoint(modules)
 
 

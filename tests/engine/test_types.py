@@ -40,14 +40,22 @@ def test_chunks_are_hashable_whatever_their_metadata():
             Trace(),
             (
                 "0 -> 0 chunks, 0 overlapping characters stripped, 0 documents dropped for budget, "
-                "0 of 0 tokens, 0 queries"
+                "assembled: 0 of 0 tokens, 0 queries"
             ),
         ),
         (
-            Trace(hits=8, chunks=17, documents_dropped=1, token_count=3_912, max_tokens=4_000, round_trips=1),
+            Trace(
+                hits=8,
+                chunks=17,
+                documents_dropped=1,
+                hit_tokens=1_627,
+                token_count=1_480,
+                max_tokens=2_000,
+                round_trips=1,
+            ),
             (
                 "8 -> 17 chunks, 0 overlapping characters stripped, 1 document dropped for budget, "
-                "3,912 of 4,000 tokens, 1 query"
+                "8 hits joined: 1,627 tokens; assembled: 1,480 of 2,000 tokens, 1 query"
             ),
         ),
     ],

@@ -144,7 +144,8 @@ def find_outcomes(known: Known) -> list[Outcomes]:
 def _outcome(known: Known, number: int, is_offered: bool) -> Outcomes:
     text, pool, fate, barred = known.text, known.pool, known.fates[number], known.barred
     candidate = pool.candidates[number]
-    stripped, size = text.owns[number] - text.begins[number], len(candidate.chunk.text)
+    owns, size = known.selection.fitted.rendered.layout.owns, len(candidate.chunk.text)
+    stripped = owns[number] - text.begins[number]
     other = None if fate.because_of is None else pool.candidates[fate.because_of].chunk.id
     if fate.characters:
         if fate.is_whole:

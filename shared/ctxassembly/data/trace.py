@@ -214,7 +214,8 @@ class Trace:
 
     @property
     def summary(self) -> str:
-        """One line for a log: chunks in, the work done on them, tokens out."""
+        """One line for a log: chunks in, the work done on them, tokens of the hits and of the context."""
+        joined = f"{pluralize(self.hits, 'hit')} joined: {self.hit_tokens:,} tokens; " if self.hit_tokens else ""
         parts = [
             f"{self.hits:,} -> {self.chunks:,} chunks",
             f"{self.stripped_chars:,} overlapping characters stripped",
@@ -222,8 +223,7 @@ class Trace:
             *([pluralize(len(self.excluded), "chunk") + " left out"] if self.excluded else []),
             *([_shortened_summary(self.truncated, "shortened")] if self.truncated else []),
             *([_shortened_summary(self.compressed, "compressed")] if self.compressed else []),
-            *([f"{pluralize(self.hits, 'hit')} joined: {self.hit_tokens:,} tokens"] if self.hit_tokens else []),
-            f"assembled: {self.token_count:,} of {self.max_tokens:,} tokens",
+            f"{joined}assembled: {self.token_count:,} of {self.max_tokens:,} tokens",
             *([f"{self.character_count:,} of {self.max_characters:,} characters"] if self.max_characters else []),
             pluralize(self.round_trips, "query", "queries"),
         ]

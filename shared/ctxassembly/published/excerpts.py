@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ctxassembly.assembly.compress import IRRELEVANT_ANSWER, chosen_sentences, request_extracts
 from ctxassembly.data.candidates import Candidate, Shortening
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.requests import Request
@@ -136,6 +135,9 @@ def extract_relevant(
     if not query or not query.strip():
         notes.append("compress: a language model needs a query, extractive instead")
         return Extracts({}, frozenset())
+    # here, so that naming a published system loads nothing heavy
+    from ctxassembly.assembly.compress import IRRELEVANT_ANSWER, chosen_sentences, request_extracts
+
     answers = yield from request_extracts([candidate.text for candidate in candidates], query, max_tokens)
     forms, irrelevant = dict[int, Candidate](), set[int]()
     for candidate, answer in zip(candidates, answers, strict=False):

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ctxassembly.assembly.arguments import AssemblyCall, Services, is_config, settings_of
-from ctxassembly.assembly.call import System
+from ctxassembly.assembly.call import System, SystemFlow
 from ctxassembly.assembly.expansion.fetch import StoreTraits
-from ctxassembly.assembly.pipeline import AssemblyFlow, assemble_flow
 from ctxassembly.assembly.supplement import Supplement
 from ctxassembly.assembly.system import system_flow
 from ctxassembly.concurrency import is_async
@@ -89,8 +88,10 @@ def _then(first: Port, second: Port) -> Port:
     return Port(lambda request: second.call(first.call(request)), acall)
 
 
-def _flow(call: AssemblyCall, ports: Ports, store: Any) -> AssemblyFlow:
+def _flow(call: AssemblyCall, ports: Ports, store: Any) -> SystemFlow:
     """Return the flow of `call`, which also logs the context."""
+    from ctxassembly.assembly.pipeline import assemble_flow  # here, so that naming `assemble` loads nothing heavy
+
     traits = StoreTraits(
         getattr(store, "holds_filter", None),
         getattr(store, "finds_offsets", False) is True,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import (
+    AssemblyConfig,
     Chunk,
     ConfigError,
     Hit,
@@ -394,7 +395,7 @@ def test_hits_are_joined_with_their_neighbors_in_the_index_that_found_them(strat
     index = MemoryIndex(chunks, [[1.0, float(at)] for at in range(5)])
     config = RetrievalConfig(strategy=strategy, limit=1)
     found = retrieve("topic3", config, index=index, embed=lambda _: [1.0, 3.0])
-    context = assemble(found.hits, store=index, query=found.query)
+    context = assemble(found.hits, AssemblyConfig(candidate_window=1), store=index, query=found.query)
     assert len(found.hits) == 1
     assert len(context.citations[0].chunk_ids) == 3
     assert context.trace.unscoped == ()

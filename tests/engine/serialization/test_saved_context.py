@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -88,6 +88,16 @@ def test_a_function_that_counts_is_left_behind():
     context = assemble([Hit(CHUNKS[0])], AssemblyConfig(encoding=count, format=lambda heading: "x"))
     assert again(context).encoding is None
     assert again(context).format == "custom"
+
+
+def test_a_saved_trace_without_a_figure_says_nothing_of_it():
+    """As one does that was saved before there was this figure: nothing else of it changes."""
+    assert CONTEXT.trace.hit_tokens == count("\n\n".join(hit.chunk.text for hit in CONTEXT.hits))
+    saved = CONTEXT.to_dict()
+    del saved["trace"]["hit_tokens"]
+    older = Context.from_dict(saved)
+    assert older == replace(CONTEXT, trace=replace(CONTEXT.trace, hit_tokens=0))
+    assert "joined" not in older.trace.summary + older.to_html()
 
 
 def test_a_context_is_its_own():

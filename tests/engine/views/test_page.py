@@ -118,7 +118,7 @@ def test_a_newer_version_is_the_hit_that_it_was_and_not_the_one_that_it_displace
 def test_header_summary_gap_and_supplement_are_marked():
     chunks = documents()
     hits = [Hit(chunks[0]), Hit(chunks[5])]
-    context = assemble(hits, AssemblyConfig(window=0), supplement="A fact.")
+    context = assemble(hits, AssemblyConfig(window=0, cite="document"), supplement="A fact.")
     (reading,) = view(context).all(class_="cxa-reading")
     heads = [words_in(each) for each in reading.all(class_="cxa-head")]
     assert heads == ["header[1] Source: a.pdf", "summary[Page context: All of a.]"]
@@ -149,6 +149,7 @@ def test_the_numbers_are_those_of_the_trace():
         for each in tree.all(class_="cxa-facts")[0].all("li")
     }
     assert facts[f"of {trace.max_tokens} tokens"] == str(trace.token_count)
+    assert facts["tokens of the chunks, joined"] == str(trace.hit_tokens)
     spent = [int(each.all("b")[0].text.replace(",", "")) for each in tree.all(class_="cxa-legend")[0].all("li")]
     assert sum(spent) == trace.max_tokens
     assert spent[-1] == trace.max_tokens - trace.token_count
@@ -329,7 +330,7 @@ def test_what_is_left_of_a_context_is_shown(parts):
 
 def test_ten_thousand_chunks_keep_below_a_megabyte_and_what_is_not_shown_is_counted():
     chunks = [Chunk(f"c{n}", f"d{n % 700}", f"{numbered(f'{n}<&', 30)}.", index=n) for n in range(10_000)]
-    context = assemble(hits_of(chunks), AssemblyConfig(max_tokens=100_000))
+    context = assemble(hits_of(chunks), AssemblyConfig(max_tokens=100_000, cite="document"))
     html = context.to_html()
     assert len(html.encode()) < 1_000_000
     tree = sound(html)

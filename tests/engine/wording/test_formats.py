@@ -42,7 +42,8 @@ def test_source(rule: str, metadata: dict[str, Any], header: str):
 
 
 def test_section_sheet_and_row_are_those_of_the_best_chunk():
-    context = rendered(chunk("Best.", 7, source="g", section="Late"), chunk("Other.", 1, section="E"), format="source")
+    chunks = chunk("Best.", 7, source="g", section="Late"), chunk("Other.", 1, section="E")
+    context = rendered(*chunks, format="source", cite="document")
     assert context.text == "[SOURCE 1] g § Late\nOther.\n[...]\nBest."
 
 

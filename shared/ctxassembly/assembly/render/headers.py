@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.labels import Label
-from ctxassembly.assembly.sent import Sent
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, HeaderDetail
 from ctxassembly.data.chunks import Chunk
@@ -22,6 +21,9 @@ from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.metadata_labels import MetadataReader, line_of
 from ctxassembly.wording.sanitize import sanitize_line
 from ctxassembly.wording.unicode import escape_xml, make_encodable, one_line
+
+if TYPE_CHECKING:
+    from ctxassembly.assembly.sent import Sent
 
 Key = tuple[int, tuple[int, ...], int]
 
