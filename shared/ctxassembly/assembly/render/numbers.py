@@ -71,6 +71,7 @@ def _known_labels(
         name = citation.document_id
         if sources.get(name) != {citation.source}:
             continue
-        own = [] if by_document else [chunks.get((name, chunk_id), -1) for chunk_id in citation.chunk_ids]
-        found[documents[name], *own][int(citation.label)] = None
+        own = () if by_document else (chunks.get((name, chunk_id), -1) for chunk_id in citation.chunk_ids)
+        key = documents[name], *own
+        found[key][int(citation.label)] = None
     return {key: [*labels] for key, labels in found.items()}
