@@ -67,12 +67,18 @@ class Barred(NamedTuple):
 def sentence_units(text: Text) -> Units:
     """Return the sentences of `text`. A sentence on the border of two chunks is one of both."""
     known = scan(text.text)
-    starts = known.sentences
+    starts, costs = known.sentences, known.costs
+    before = starts[np.searchsorted(starts, text.breaks, "right") - 1].tolist()
+    edges = zip(before, text.breaks, strict=True)
+    if apart := [end for start, end in edges if start < end and not text.text[start:end].isspace()]:
+        # A text of signs alone doesn't end as a sentence does, and yet another text begins after it.
+        starts = np.union1d(starts, apart)
+        costs = costs[np.searchsorted(known.sentences, starts, "right") - 1]
     ends = np.append(starts[1:], len(text.text) - len(PAD))
     middles = starts + np.maximum(ends - starts - 3, 0) // 2  # of what is more than line breaks
     firsts, lasts = np.searchsorted(middles, text.begins), np.searchsorted(middles, text.ends)
     lasts = np.maximum(firsts, lasts)
-    return _units(text, (starts, ends, starts), firsts, lasts, known.costs)
+    return _units(text, (starts, ends, starts), firsts, lasts, costs)
 
 
 def chunk_units(text: Text) -> Units:
