@@ -17,7 +17,7 @@ from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.render.write import RUN_SEPARATOR, Rendered
-from ctxassembly.assembly.select.select import Selection
+from ctxassembly.assembly.select.fit import Selection
 from ctxassembly.assembly.units import Barred, best_in_chunks
 from ctxassembly.data.candidates import (
     BELOW_CUTOFF,
@@ -34,6 +34,7 @@ from ctxassembly.data.candidates import (
 )
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.trace import Decision, Outcome, Shortened
+from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.words import TermQuery
 from ctxassembly.tracing import is_retained
 from ctxassembly.wording.metadata_labels import MetadataReader
@@ -163,6 +164,20 @@ def _outcome(known: Known, number: int, is_offered: bool) -> Outcomes:
         return Outcomes("dropped", OUTSIDE_WINDOW)
     reason = OVER_BUDGET if is_offered else BELOW_CUTOFF
     return Outcomes("dropped", reason, None, 0, max(round(size / known.chars_per_token), 1))
+
+
+def left_out_note(known: Known, outcomes: Sequence[Outcomes]) -> str:
+    """Return a note if the best hit is left out and others are read, naming the most relevant one; else nothing."""
+    candidates, fates = known.pool.candidates, known.fates
+    best = min(range(len(candidates)), key=lambda at: (candidates[at].distance > 0, candidates[at].rank))
+    reason = outcomes[best].reason
+    if reason not in (OVER_BUDGET, BELOW_CUTOFF) or not any(fate.characters for fate in fates):
+        return ""
+    relevance = best_in_chunks(known.selection.units, known.selection.units.relevance).tolist()
+    first = max((at for at, fate in enumerate(fates) if fate.characters), key=relevance.__getitem__)
+    names = [safe_repr(candidates[at].chunk.id, 80) for at in (best, first)]
+    winner = f"{names[1]}, more relevant to the query" if relevance[first] > relevance[best] else "others"
+    return f"{reason}: the best hit, {names[0]}, makes room for {winner}"
 
 
 def _container(known: Known, number: int) -> str | None:

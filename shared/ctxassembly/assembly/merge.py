@@ -39,8 +39,11 @@ def divide(units: Units, number: int, offset: int) -> Units:
     twice = {
         name: np.insert(row, number + 1, row[number])
         for name, row in units._asdict().items()
-        if name not in ("firsts", "lasts")
+        if name not in ("firsts", "lasts", "needs", "entries")
     }
+    for name, row in (("needs", units.needs), ("entries", units.entries)):
+        if row is not None:
+            twice[name] = np.insert(row + (row > number), number + 1, number + 1)
     divided = units._replace(
         **twice, firsts=units.firsts + (units.firsts > number), lasts=units.lasts + (units.lasts > number)
     )

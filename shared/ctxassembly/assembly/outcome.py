@@ -15,12 +15,14 @@ from ctxassembly.assembly.fates import (
     decide_empty,
     find_fates,
     find_outcomes,
+    left_out_note,
     shortened_chunks,
 )
 from ctxassembly.assembly.render.labels import Layout
 from ctxassembly.assembly.render.page import Load, Page
 from ctxassembly.assembly.render.write import write
-from ctxassembly.assembly.select.select import Selection
+from ctxassembly.assembly.select.fit import Selection
+from ctxassembly.assembly.select.relevant import stopped_note
 from ctxassembly.assembly.units import Barred
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, Shortening
@@ -60,6 +62,9 @@ def make_context(
         shortened = shortened_chunks(page, fates, _shortened_by(page), barred.by, chars_per_token)
         known = Known(text, pool, selection, barred, fates, shortened, chars_per_token, config.window)
         outcomes = find_outcomes(known)
+        log.notes += filter(None, [left_out_note(known, outcomes)])
+        if page.is_by_query and not config.fill:
+            log.notes += filter(None, [stopped_note(selection, load.tokens, chars_per_token)])
         asked = query if page.is_by_query else None
         decided = partial(decide, known, outcomes, everything, copies, asked, reader)
         decisions = LateTuple(lambda: (*decided(), *(decide_empty(candidate, reader) for candidate in empty)))

@@ -29,7 +29,8 @@ from ctxassembly.assembly.render.numbers import label_numbers
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.score.score import score_by_query, score_by_rank
 from ctxassembly.assembly.score.scorer import request_scores
-from ctxassembly.assembly.select.select import Selection, may_not_fit, select
+from ctxassembly.assembly.select.fit import Selection
+from ctxassembly.assembly.select.select import may_not_fit, select
 from ctxassembly.assembly.select.whole import coarser
 from ctxassembly.assembly.sent import Sent, bar_sent, find_sent
 from ctxassembly.assembly.supplement import render_supplement
@@ -86,7 +87,7 @@ def _select(
     units = _scored(text, pool, config, query)
     if services.can_score and page.is_by_query and query and may_not_fit(page):
         units = yield from request_scores(page, units, log)
-    units, barred = coarser(text, pool, units, config, query), Barred()
+    units, barred = coarser(page, units, log.notes), Barred()
     if page.sent.spans:
         yield from log.begin("conversation", len(pool.candidates))
         units, barred = bar_sent(text, units, page.sent)

@@ -48,6 +48,10 @@ class Units(NamedTuple):
     """The part of the context that each is read in, from 0."""
     barred: Bools
     """Whether each may not be read: the conversation has it, or a model found nothing in it."""
+    needs: Ints | None = None
+    """The number of the unit that each one needs to be understood, its own if it needs none; None if none needs any."""
+    entries: Ints | None = None
+    """The number of the first unit of each one's entry, of which all is read; its own if it is in none."""
 
 
 class Barred(NamedTuple):

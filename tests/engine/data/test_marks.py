@@ -90,7 +90,8 @@ def test_as_a_neighbor_it_stands_whole_or_not_at_all():
     store = MemoryStore(stored)
     for most in (60, 120, 200, 300, 400, 500, 600):
         for query in (None, "Room 7 person"):
-            context = assemble(hits_of(stored[:1]), AssemblyConfig(max_tokens=most), query=query, store=store)
+            config = AssemblyConfig(max_tokens=most, fill=True)
+            context = assemble(hits_of(stored[:1]), config, query=query, store=store)
             assert decision(context, "A1").outcome in ("kept", "dropped")
             assert decision(context, "A0").outcome == "kept"
     assert ROSTER in context.text

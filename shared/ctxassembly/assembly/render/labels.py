@@ -28,5 +28,5 @@ class Layout(NamedTuple):
     labels: list[Label]
     owns: list[int]
     """From where on the text is owned by each chunk: a chunk that isn't read leaves its overlap to the next one."""
-    mark: str = ""
-    """What follows the text of each label: a marker where it was cut."""
+    cuts: frozenset[int] = frozenset()
+    """Where, in the joined text, text was cut that goes on: a marker follows."""

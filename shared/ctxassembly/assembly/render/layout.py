@@ -30,20 +30,23 @@ def lay_out(page: Page, units: Units, mask: Bools) -> Layout:
     values = np.maximum.reduceat(np.where(mask, units.values, -np.inf), first)
     stretches = np.searchsorted(text.breaks, starts, "right")
     order = np.lexsort((starts, units.parts[first]))
-    columns = (units.parts[first], units.documents[first], stretches, starts, ends, values)
+    needed = first if units.needs is None else np.minimum(units.needs[first], first)
+    columns = (units.parts[first], units.documents[first], stretches, starts, ends, values, units.starts[needed])
     labels: list[Label] = []
-    before = _Run(-1, -1, -1, 0, 0, 0.0, range(0))
+    before, place = _Run(-1, -1, -1, 0, 0, 0.0, 0, range(0)), 0
     for row in zip(*(column[order].tolist() for column in columns), strict=True):
         run = _Run._make((*row, ()))
         if text.text[run.start : run.end].isspace():
             continue
         run = _trimmed(text, owns, run)
         label = Label(run.part, run.document, 0, tuple(run.chunks), ((run.start, run.end),), run.value)
-        if _is_same_label(before, run, config):
-            known = labels.pop()
+        if not _is_same_label(before, run, config):
+            place = _label_with_head(labels, run, config)
+        if place < len(labels):
+            known = labels[place]
             chunks = tuple(dict.fromkeys((*known.chunks, *label.chunks)))
             label = known._replace(chunks=chunks, runs=known.runs + label.runs, value=max(known.value, run.value))
-        labels.append(label)
+        labels[place : place + 1] = [label]
         before = run
     labels = [label._replace(best=_best(pool, label)) for label in labels]
     return Layout(_in_order(page, labels), owns)
@@ -87,6 +90,8 @@ class _Run(NamedTuple):
     start: int
     end: int
     value: float
+    head: int
+    """Where the text begins that it needs before it; not before its own start if it needs none."""
     chunks: Sequence[int]
     """The chunks that own any of it."""
 
@@ -115,6 +120,15 @@ def _is_same_label(before: _Run, run: _Run, config: AssemblyConfig) -> bool:
     # Between two runs of a passage no whole chunk is left out.
     steps = run.chunks[0] - before.chunks[-1] if run.chunks and before.chunks else 0
     return steps == 0 if config.cite == "chunk" else before.stretch == run.stretch and steps <= 1
+
+
+def _label_with_head(labels: list[Label], run: _Run, config: AssemblyConfig) -> int:
+    """Return the place of the label that has what `run` needs before it; the next free place if none has it."""
+    for place in range(len(labels) - 1, -1, -1) if run.head < run.start and config.cite == "passage" else ():
+        label = labels[place]
+        if label.part == run.part and any(start <= run.head < end for start, end in label.runs):
+            return place
+    return len(labels)
 
 
 def _best(pool: Pool, label: Label) -> int:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 BLOCK_SEPARATOR = "\n\n"
 RUN_SEPARATOR = f"\n{GAP}\n"
+CUT_MARK = f" {GAP}"
 OURS = -1
 """The place of a piece that is in no chunk."""
 
@@ -82,7 +83,8 @@ def write(page: Page, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) 
                 # Callers strip the ends of a context.
                 start = run[0] if rendered.pieces else run[1] - len(whole[run[0] : run[1]].lstrip())
                 rendered.add(whole[start : run[1]], start)
-        rendered.add(layout.mark)
+        if label.runs[-1][1] in layout.cuts and detail is not HeaderDetail.NONE:
+            rendered.add(CUT_MARK)
         rendered.add(footer)
         rendered.end_block(number)
     if supplement and not page.supplement.is_first:

@@ -17,47 +17,52 @@ if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools, Ints
 
 
-class Close(NamedTuple):
-    """What is read with chosen units. Barred units are never read."""
+class Closing(NamedTuple):
+    """What is read with chosen units. Barred ones never are. Masks are changed in place and returned."""
 
+    units: Units
     linked: Bools
-    """For each unit but the first and the last, whether it closes a gap between the two next to it."""
-    barred: Bools
-    needs: Ints
-    """For each unit the number of another one that is read with it; its own if it needs none."""
-    entries: Ints
-    """For each unit the first one of its entry, of which all is read; its own if it is in none."""
+    """For each unit but the first and the last, whether a gap of it alone is closed."""
 
-    def __call__(self, mask: Bools) -> Bools:
-        """Return which units are read if the ones in `mask` are chosen; `mask` is changed."""
+    def with_needed(self, mask: Bools) -> Bools:
+        """Return `mask` with the rest of the entries of its units, and what they need."""
+        entries, needs = self.units.entries, self.units.needs
+        if entries is not None:
+            is_read = np.zeros(len(mask), bool)
+            is_read[entries[mask]] = True
+            mask |= is_read[entries]
+        if needs is not None:
+            mask[needs[mask]] = True
+        return mask & ~self.units.barred
+
+    def close(self, mask: Bools) -> Bools:
+        """Return `mask` with gaps of one unit closed, and what its units need."""
         mask[1:-1] |= mask[:-2] & mask[2:] & self.linked
-        is_read = np.zeros(len(mask), bool)
-        is_read[self.entries[mask]] = True
-        mask |= is_read[self.entries]
-        mask[self.needs[mask]] = True
-        mask &= ~self.barred
-        return mask
+        return self.with_needed(mask)
 
     def stand_alone(self, numbers: Ints, mask: Bools) -> Ints:
         """Return those units of `numbers` that need nothing but what is in `mask`."""
-        is_entry = np.bincount(self.entries, minlength=len(mask))[self.entries[numbers]] > 1
-        needs = self.needs[numbers]
-        found: Ints = numbers[~is_entry & ((needs == numbers) | mask[needs])]
-        return found
+        needs, entries = self.units.needs, self.units.entries
+        if needs is not None:
+            numbers = numbers[(needs[numbers] == numbers) | mask[needs[numbers]]]
+        if entries is not None:
+            numbers = numbers[np.bincount(entries, minlength=len(mask))[entries[numbers]] == 1]
+        return numbers
 
 
-def closing(
-    units: Units, needs: Ints | None = None, entries: Ints | None = None, copies: Collection[int] = ()
-) -> Close:
-    """Return what is read with chosen `units`: no gap is closed by one of `copies`, whose text is read elsewhere."""
+def closing(units: Units, copies: Collection[int] = ()) -> Closing:
+    """Return what is read with chosen `units`: what they need, and gaps of one.
+
+    No gap is closed by one of `copies`, whose text is read elsewhere.
+    """
     linked = units.continues[1:-1] & units.continues[2:]
-    linked[[number - 1 for number in copies if 0 < number <= len(linked)]] = False
-    numbers = np.arange(len(units.starts))
-    return Close(linked, units.barred, numbers if needs is None else needs, numbers if entries is None else entries)
+    inside = [number - 1 for number in copies if 0 < number <= len(linked)]
+    linked[inside] = False
+    return Closing(units, linked)
 
 
-def first_units(order: Ints, count: int, close: Close, size: int) -> Bools:
+def first_units(order: Ints, count: int, rules: Closing, size: int) -> Bools:
     """Return the mask of what is read with the `count` best of `size` units."""
     mask = np.zeros(size, bool)
     mask[order[:count]] = True
-    return close(mask)
+    return rules.close(mask)

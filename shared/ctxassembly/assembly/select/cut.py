@@ -3,70 +3,107 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ctxassembly.assembly.render.labels import Layout
+from ctxassembly.assembly.merge import divide
+from ctxassembly.assembly.render.labels import Label, Layout
 from ctxassembly.assembly.render.layout import lay_out
-from ctxassembly.assembly.render.page import MAX_TOKEN_CHARS, Page
-from ctxassembly.assembly.render.write import Rendered, write
-from ctxassembly.assembly.select.fit import Fitted
+from ctxassembly.assembly.render.page import MAX_TOKEN_CHARS, Load, Page
+from ctxassembly.assembly.render.write import CUT_MARK, Rendered, write
+from ctxassembly.assembly.select.fit import Fitted, Selection
 from ctxassembly.assembly.units import Units
-from ctxassembly.data.candidates import GAP, HeaderDetail
+from ctxassembly.data.candidates import HeaderDetail
 from ctxassembly.data.chunks import Span
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.lines import entries, find_records, read_lines
 from ctxassembly.text.scan import PAD, scan
 
 if TYPE_CHECKING:
-    from ctxassembly.assembly.units import Ints
+    from ctxassembly.assembly.units import Bools, Ints
 
 T = TypeVar("T")
 HEADER_SHARE = 0.25
 """The largest share of the limit that a header takes above a text that has to be cut."""
 
 
-def cut_best(page: Page, units: Units, order: Ints) -> tuple[Fitted, str]:
-    """Return the best unit below less of a header, or as much as fits of it, and a note on that."""
-    mask = np.zeros(len(units.starts), bool)
-    mask[order[:1]] = True
-    layout = lay_out(page, units, mask)
-    for detail in (HeaderDetail.FULL, HeaderDetail.NO_SUMMARY, HeaderDetail.LABEL, HeaderDetail.NONE):
-        rendered = write(page, layout, detail)
-        if (load := page.weigh(rendered.text)).share <= 1:
-            return Fitted(mask, rendered, load), _note(page, layout, detail, "")
-    [label], whole = layout.labels, page.text.text
-    start, end = label.runs[0]
-    end = min(end, start + MAX_TOKEN_CHARS * page.max_tokens)
+def cut_best(page: Page, units: Units, order: Ints, copies: Mapping[int, int]) -> Selection:
+    """Return the best unit below less of a header, or as much as fits of it, and a note on that.
 
-    def write_run(run: Span, detail: HeaderDetail) -> Rendered:
-        first, offset = run
-        run = first, first + len(whole[first:offset].rstrip())
-        mark = f" {GAP}" if detail < HeaderDetail.NONE else ""
-        return write(page, layout._replace(labels=[label._replace(runs=(run,))], mark=mark), detail)
-
-    bare = start + len(whole[start:end]) - len(whole[start:end].lstrip())
-    for detail in HeaderDetail:
-        if (
-            detail is not HeaderDetail.NONE
-            and page.weigh(write_run((bare, bare + 1), detail).text).share > HEADER_SHARE
-        ):
-            continue
-
-        def fits(offset: int, detail: HeaderDetail = detail) -> Fitted | None:
-            rendered = write_run((start, offset), detail)
-            load = page.weigh(rendered.text)
-            return Fitted(mask, rendered, load) if load.share <= 1 else None
-
-        if found := _last_fitting(sentence_ends(whole, bare, end), fits) or _cut_anywhere(whole, (bare, end), fits):
-            return found, _note(page, layout, detail, ", its text cut")
-    empty = Rendered.of(Layout([], layout.owns))
+    A unit that is cut is two in the selection. The summary of the page goes first, then page and path, then the label,
+    while the header takes more than a quarter of the limit; then the text is cut at a sentence, else at a word, else at
+    a character. If not one character of the best unit fits, the next one is tried.
+    """
+    mask: Bools = np.zeros(len(units.starts), bool)
+    for number in order.tolist():
+        mask[:] = False
+        mask[number] = True
+        layout = lay_out(page, units, mask)
+        if layout.labels and (found := _cut(page, layout)) is not None:
+            rendered, load, detail, end = found
+            note = _note(page, layout, detail, "" if end is None else ", its text cut")
+            if end is not None:
+                units, order, copies = cut_at(units, order, copies, number, (layout.labels[0].runs[0][0], end))
+                mask = np.insert(mask, number + 1, False)
+            return Selection(Fitted(mask, rendered, load), units, order, copies, note)
+    mask[:] = False
+    empty = Rendered.of(Layout([], page.text.owns))
     load = page.weigh("")
     excess = f"the encoding counts {load.tokens:,} tokens of an empty one; max_tokens={page.max_tokens:,}"
     note = f"budget: no text fits, {excess}" if load.share > 1 else ""
-    return Fitted(np.zeros(len(mask), bool), empty, load), note
+    return Selection(Fitted(mask, empty, load), units, order, copies, note)
+
+
+def _cut(page: Page, layout: Layout) -> tuple[Rendered, Load, HeaderDetail, int | None] | None:
+    """Return as much as fits of the only label of `layout`: its text, size, header, and the end of a text that is cut.
+
+    None if nothing fits.
+    """
+    [label], whole = layout.labels, page.text.text
+    start, end = label.runs[0]
+    end = min(end, start + MAX_TOKEN_CHARS * page.max_tokens)
+    bare = start + len(whole[start:end]) - len(whole[start:end].lstrip())
+    for detail in HeaderDetail:
+        rendered = write(page, layout, detail)
+        if (load := page.weigh(rendered.text)).share <= 1:
+            return rendered, load, detail, None
+
+        def fits(offset: int, detail: HeaderDetail = detail) -> tuple[Rendered, Load, HeaderDetail, int | None] | None:
+            offset = start + len(whole[start:offset].rstrip())
+            cut = layout._replace(labels=[label._replace(runs=((start, offset),))], cuts=frozenset([offset]))
+            rendered = write(page, cut, detail)
+            load = page.weigh(rendered.text)
+            return (rendered, load, detail, offset) if load.share <= 1 else None
+
+        if detail is HeaderDetail.FULL or (detail is not HeaderDetail.NONE and not _is_small(page, label, detail)):
+            continue
+        if found := _last_fitting(sentence_ends(whole, bare, end), fits) or _cut_anywhere(whole, (bare, end), fits):
+            return found
+    return None
+
+
+def _is_small(page: Page, label: Label, detail: HeaderDetail) -> bool:
+    """Return True if a header of that `detail` is a small part of the limit: then it stays and the text is cut."""
+    before, after = page.headers.lines(page.numbers.of([label])[0], label, detail)
+    return page.weigh(before + CUT_MARK + after).share <= HEADER_SHARE
+
+
+def cut_at(
+    units: Units, order: Ints, copies: Mapping[int, int], number: int, run: Span
+) -> tuple[Units, Ints, Mapping[int, int]]:
+    """Return `units` with the one at `number` divided at the end of `run`, its part that is read.
+
+    The second and third are `order` and `copies` with the numbers that units have then.
+    """
+    if units.leads is not units.starts:  # a chunk that is read without the one before it begins with its overlap
+        starts = units.starts.copy()
+        starts[number] = run[0]
+        units = units._replace(starts=starts)
+    order = np.where(order > number, order + 1, order)
+    shifted = {copy + (copy > number): other + (other > number) for copy, other in copies.items()}
+    return divide(units, number, run[1]), order, shifted
 
 
 _MISSING = {

@@ -2,7 +2,7 @@
 
 "The k best units, closed" is a family of growing masks, so a bisection over k by estimated costs finds the number; the
 rendered text is counted exactly, and what it has corrects the estimate. A few tries come within two percent of the
-limit. Then smaller units than the next best one get the rest of the room.
+limit. Then smaller units than the next best one get the rest of the room, in the end each one that fits.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ctxassembly.assembly.select.close import Close, first_units
+from ctxassembly.assembly.select.close import Closing, first_units
 from ctxassembly.assembly.units import Units
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ctxassembly.assembly.render.page import Load
     from ctxassembly.assembly.render.write import Rendered
     from ctxassembly.assembly.units import Bools, Floats, Ints
 
-GAP_COST = 4
-"""Tokens of a gap marker with its line breaks."""
 ENOUGH, FIRST_AIM, AIM = 0.98, 0.98, 0.994
 """Shares of the limit: a context that has as much is good; what the first try aims at, and what the next ones do."""
 TRIES = 4
@@ -36,7 +36,9 @@ GRACE = 3
 HALF = 0.5
 """Of the room, what is tried where the estimates of units that fill it were too low, as of rows of numbers."""
 MIN_COST = 5
-"""Tokens of the smallest rest of room that is worth a try."""
+"""Tokens of the smallest rest of room that is worth a try by estimates."""
+LEAST = 0.5
+"""Of its estimated cost, what a unit has at least; below that it is counted before it is tried."""
 
 
 class Fitted(NamedTuple):
@@ -47,6 +49,19 @@ class Fitted(NamedTuple):
     load: Load
 
 
+class Selection(NamedTuple):
+    """What is read, and what it was chosen from."""
+
+    fitted: Fitted
+    units: Units
+    offered: Ints
+    """The units that were relevant enough, best first."""
+    copies: Mapping[int, int]
+    """For units that say the same as a better one, the better one."""
+    note: str = ""
+    """What is told of a context for which the limit is too small."""
+
+
 class Costs(NamedTuple):
     """Estimated costs, but for one factor."""
 
@@ -55,6 +70,8 @@ class Costs(NamedTuple):
     """The number of the group of each unit that has a header of its own: its document and part."""
     headers: Floats
     """The cost of a header of each group."""
+    gap: float
+    """The cost of a gap marker."""
 
     def of(self, mask: Bools) -> float:
         """Return the cost of a context of the units in `mask`, with headers and gap markers."""
@@ -62,86 +79,139 @@ class Costs(NamedTuple):
         runs[1:] &= ~(mask[:-1] & self.units.continues[1:] & (self.groups[1:] == self.groups[:-1]))
         is_used = np.bincount(self.groups[mask], minlength=len(self.headers)) > 0
         gaps = int(np.count_nonzero(runs)) - int(np.count_nonzero(is_used))
-        return float(self.units.costs @ mask + self.headers @ is_used) + GAP_COST * gaps
+        return float(self.units.costs @ mask + self.headers @ is_used) + self.gap * gaps
+
+    def added(self, mask: Bools, order: Ints) -> Floats:
+        """Return the cost of each unit of `order` beside those in `mask`, without what it needs."""
+        reads_next = np.append(False, mask[:-1] & self.units.continues[1:])
+        reads_next[:-1] |= mask[1:] & self.units.continues[1:]
+        is_used = np.bincount(self.groups[mask], minlength=len(self.headers)) > 0
+        groups = self.groups[order]
+        headers = np.where(is_used[groups], self.gap, self.headers[groups])
+        extra: Floats = self.units.costs[order] + np.where(reads_next[order] & is_used[groups], 0.0, headers)
+        return extra
 
 
-def fit(
-    costs: Costs,
-    order: Ints,
-    close: Close,
-    write: Callable[[Bools], Fitted],
-    share_per_cost: float,
-    *,
-    may_skip: bool = True,
-) -> Fitted | None:
+class Filling(NamedTuple):
+    """What the limits are filled with, and how."""
+
+    costs: Costs
+    rules: Closing
+    write: Callable[[Bools], Fitted]
+    """Writes a mask, whether it fits or not."""
+    may_skip: bool
+    """True if smaller units get the room in which the next best one doesn't fit; else its beginning does."""
+    share_of: Callable[[int], float] | None
+    """The share of the limit that the text of a unit takes at least. With it each unit that fits is read."""
+
+    def best(self, order: Ints, count: int) -> Bools:
+        """Return the mask of what is read with the `count` best units."""
+        return first_units(order, count, self.rules, len(self.costs.units.starts))
+
+
+def fit(filling: Filling, order: Ints, share_per_cost: float) -> Fitted | None:
     """Return as many of the best units in `order` as fit; None if not even the first one does.
 
-    `share_per_cost` is an estimate of the share of the limit that one unit of cost takes. With `may_skip`, smaller
-    units get the room in which the next best one doesn't fit; without it, they stay free for the beginning of that one.
+    `share_per_cost` is an estimate of the share of the limit that one unit of cost takes.
     """
-    size, low, high = len(costs.units.starts), 0, len(order)
+    kept, low, share_per_cost = _with_best(filling, order, share_per_cost)
+    if kept is None:
+        kept = _first(filling, order)
+    if kept is None or low == len(order) or not filling.may_skip:
+        return kept
+    kept = _with_smaller(filling, kept, order[low:][:MAX_TAIL], share_per_cost)
+    return kept if filling.share_of is None else _with_all(filling, kept, order, share_per_cost)
+
+
+def _with_best(filling: Filling, order: Ints, share_per_cost: float) -> tuple[Fitted | None, int, float]:
+    """Return the best units that fit, their number, and the share of the limit that one unit of cost takes."""
+    costs, low, high = filling.costs, 0, len(order)
     aim, kept = FIRST_AIM / share_per_cost, None
-    everything = first_units(order, high, close, size)
+    everything = filling.best(order, high)
     if costs.of(everything) * share_per_cost <= MAY_FIT:
-        found = write(everything)
+        found = filling.write(everything)
         if found.load.share <= 1:
-            return found
+            return found, high, share_per_cost
         high, share_per_cost = high - 1, found.load.share / costs.of(everything)
         aim = AIM / share_per_cost
     for attempt in range(TRIES):
-        number = _most(costs, order, close, aim, (low, high), SLACK if attempt else FIRST_SLACK)
+        number = _most(filling, order, aim, (low, high), SLACK if attempt else FIRST_SLACK)
         if number == low:
             break
-        found = write(first_units(order, number, close, size))
+        found = filling.write(filling.best(order, number))
         share = found.load.share
         if share <= 1:
             kept, low = found, number
         else:
             high = number - 1
-        if kept and (low == len(order) or ENOUGH <= share <= 1 or (attempt and not may_skip)):
-            return kept
         if share:  # white space has tokens only between words
             share_per_cost = share / costs.of(found.mask)
+        if kept and (ENOUGH <= share <= 1 or (attempt and not filling.may_skip)):
+            break
         aim = AIM / share_per_cost
-    if kept is None:
-        return _first(costs, order, close, write)
-    return _with_smaller(costs, kept, order[low:][:MAX_TAIL], close, write, share_per_cost) if may_skip else kept
+    return kept, low, share_per_cost
 
 
-def _with_smaller(
-    costs: Costs, kept: Fitted, order: Ints, close: Close, write: Callable[[Bools], Fitted], share_per_cost: float
-) -> Fitted:
+def _with_smaller(filling: Filling, kept: Fitted, order: Ints, share_per_cost: float) -> Fitted:
     """Return `kept` with those of the next best units in `order` that are small enough for the rest of the room.
 
-    What needs another unit that isn't read isn't among them: an item without its stem says little, or something wrong.
+    What needs another unit that isn't read isn't among them: it would take more than it seems to.
     """
     for used, grace in ((1.0, -GRACE), (HALF, -GRACE), (1.0, GRACE)):
         room = used * (1 - kept.load.share) / share_per_cost + grace
-        alone = close.stand_alone(order, kept.mask)
-        if kept.load.share < ENOUGH and (tail := _smaller(costs, kept.mask, alone, room)):
+        alone = filling.rules.stand_alone(order, kept.mask)
+        if kept.load.share < ENOUGH and (tail := _smaller(filling.costs, kept.mask, alone, room)):
             mask = kept.mask.copy()
             mask[tail] = True
-            found = write(mask)
+            found = filling.write(mask)
             kept = found if found.load.share <= 1 else kept
     return kept
 
 
-def _first(costs: Costs, order: Ints, close: Close, write: Callable[[Bools], Fitted]) -> Fitted | None:
+def _with_all(filling: Filling, kept: Fitted, order: Ints, share_per_cost: float) -> Fitted:
+    """Return `kept` with each of the units in `order`, best first, that fits beside it with what it needs.
+
+    Room only shrinks, so what doesn't fit when it is tried doesn't fit in the end.
+    """
+    share_of = filling.share_of or float
+    left = order[~kept.mask[order]]
+    least = LEAST * share_per_cost * filling.costs.units.costs[left]
+    may_fit = least <= 1 - kept.load.share
+    for number, share in zip(left[may_fit].tolist(), least[may_fit].tolist(), strict=True):
+        room = 1 - kept.load.share
+        if kept.mask[number] or share > room or share_of(number) > room:
+            continue
+        mask = kept.mask.copy()
+        mask[number] = True
+        needed = filling.rules.with_needed(mask.copy())
+        closed = filling.rules.close(mask)
+        for one in (closed, needed) if (closed != needed).any() else (closed,):
+            found = filling.write(one)
+            if found.load.share <= 1:
+                kept = found
+                break
+    return kept
+
+
+def _first(filling: Filling, order: Ints) -> Fitted | None:
     """Return the best unit, with what it needs or, if that doesn't fit, alone; None if it doesn't fit at all."""
-    alone = np.zeros(len(costs.units.starts), bool)
-    alone[order[:1]] = True
-    fitting = (found for mask in (close(alone.copy()), alone) if (found := write(mask)).load.share <= 1)
-    return next(fitting, None)
+    for rule in (filling.rules.close, filling.rules.with_needed, lambda mask: mask):
+        mask = np.zeros(len(filling.costs.units.starts), bool)
+        mask[order[:1]] = True
+        found = filling.write(rule(mask))
+        if found.load.share <= 1:
+            return found
+    return None
 
 
-def _most(costs: Costs, order: Ints, close: Close, aim: float, between: tuple[int, int], slack: float) -> int:
+def _most(filling: Filling, order: Ints, aim: float, between: tuple[int, int], slack: float) -> int:
     """Return the number of best units, above the first of `between`, that cost `aim` or less by a share of `slack`."""
-    low, high = between
-    size, before = len(costs.units.starts), np.cumsum(costs.units.costs[order[:high]])
+    (low, high), costs = between, filling.costs
+    before = np.cumsum(costs.units.costs[order[:high]])
     guess = int(np.searchsorted(before, aim * FIRST_AIM))
     while low < high:
         middle = min(max(guess, low + 1), high)
-        rest = aim - costs.of(first_units(order, middle, close, size))
+        rest = aim - costs.of(filling.best(order, middle))
         if rest >= 0:
             low = middle
             if rest <= slack * aim:
@@ -154,11 +224,8 @@ def _most(costs: Costs, order: Ints, close: Close, aim: float, between: tuple[in
 
 def _smaller(costs: Costs, mask: Bools, order: Ints, room: float) -> list[int]:
     """Return those of the next best units that fit into the `room`, each one that fits beside those before it."""
-    is_used = np.bincount(costs.groups[mask], minlength=len(costs.headers)) > 0
-    groups = costs.groups[order]
-    extra = costs.units.costs[order] + np.where(is_used[groups], GAP_COST, costs.headers[groups])
     found: list[int] = []
-    for number, cost in zip(order.tolist(), extra.tolist(), strict=True):
+    for number, cost in zip(order.tolist(), costs.added(mask, order).tolist(), strict=True):
         if cost <= room and not mask[number]:
             found.append(number)
             room -= cost

@@ -18,7 +18,7 @@ from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.units import Units
 
 if TYPE_CHECKING:
-    from ctxassembly.assembly.units import Bools, Ints
+    from ctxassembly.assembly.units import Bools
     from ctxassembly.text.lines import Lines
 
 _HEAD = re.compile(r"^[ \t]*(\|[^\n]*)\n[ \t]*\|[ \t:|+=-]*-[ \t:|+=-]*$", re.MULTILINE)
@@ -103,11 +103,8 @@ def rows_of_columns(text: Text, units: Units, lines: Lines, heads: list[Head]) -
     return found
 
 
-def with_heads(text: Text, pool: Pool, units: Units) -> tuple[Units, Ints | None]:
-    """Return chunks of which heads of tables are units of their own, and the head that each chunk needs.
-
-    The second has the number of a unit for each, its own if it needs none; None if no chunk begins inside a table.
-    """
+def with_heads(text: Text, pool: Pool, units: Units) -> Units:
+    """Return the chunks `units`, of which heads of tables are units of their own if a chunk begins inside a table."""
     heads = find_heads(text, pool)
     needed: dict[int, Head] = {}
     for number in np.flatnonzero(units.values > -np.inf).tolist() if heads else ():
@@ -116,7 +113,7 @@ def with_heads(text: Text, pool: Pool, units: Units) -> tuple[Units, Ints | None
         if head is not None and head.end < start:
             needed[start] = head
     if not needed:
-        return units, None
+        return units
     for offset in sorted({edge for head in needed.values() for edge in (head.start, head.end)}):
         number = int(np.searchsorted(units.starts, offset, "right")) - 1
         if units.starts[number] < offset < units.ends[number]:
@@ -124,4 +121,4 @@ def with_heads(text: Text, pool: Pool, units: Units) -> tuple[Units, Ints | None
     needs = np.arange(len(units.starts))
     for start, head in needed.items():
         needs[np.searchsorted(units.starts, start)] = np.searchsorted(units.starts, head.start)
-    return units, needs
+    return units._replace(needs=needs)

@@ -25,8 +25,8 @@ SHORT = 60
 _COLONS = [ord(":"), 0xFF1A]
 
 
-def needed(text: Text, pool: Pool, units: Units) -> tuple[Ints, Ints]:
-    """Return for each sentence the number of the one that it needs, and of the first one of its entry; else its own."""
+def with_needs(text: Text, pool: Pool, units: Units) -> Units:
+    """Return the sentences `units` with the number of the one that each needs, and of the first one of its entry."""
     known = scan(text.text)
     plain, size = known.plain, len(units.starts)
     lines = read_lines(units.starts, units.ends, known.kinds, plain)
@@ -63,7 +63,7 @@ def needed(text: Text, pool: Pool, units: Units) -> tuple[Ints, Ints]:
         # A head says nothing without a row.
         is_head = is_row & (head == numbers) & np.append(is_row[1:], False) & is_linked
         needs = np.where(is_head, np.minimum(numbers + 1, size - 1), np.where(is_row, head, needs))
-    return needs, entry
+    return units._replace(needs=needs, entries=entry)
 
 
 def _run_starts(mask: Bools, begins: Bools) -> Ints:

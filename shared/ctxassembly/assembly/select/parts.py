@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ctxassembly.assembly.select.close import Close, first_units
+from ctxassembly.assembly.select.close import Closing, first_units
 from ctxassembly.assembly.units import PARTS, Units, best_in_chunks
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MIN_BUDGET = 2_000
 """The budget from which on there are parts: each costs headers."""
 
 
-def parts_of(units: Units, order: Ints, close: Close, tokens: Floats, max_tokens: int) -> Ints:
+def parts_of(units: Units, order: Ints, rules: Closing, tokens: Floats, max_tokens: int) -> Ints:
     """Return the part of each unit, from 0. `order` are those that may be read, best first; `tokens` of each unit."""
     size = len(units.starts)
     if max_tokens < MIN_BUDGET or tokens[order].sum() < CHUNK_TOKENS:
@@ -37,8 +37,13 @@ def parts_of(units: Units, order: Ints, close: Close, tokens: Floats, max_tokens
         room -= float(tokens[own].sum())
         if room < 0:
             break
-        read = np.append(own, close.needs[own])  # a head in the part of its rows
-        part[read[part[read] == PARTS - 1]] = 1 if not place else 2
+        part[own] = 1 if not place else 2
     count = int(np.searchsorted(np.cumsum(tokens[order]), SENTENCE_TOKENS, "right"))
-    part[first_units(order, count, close, size)] = 0
+    part[first_units(order, count, rules, size)] = 0
+    if units.needs is None:
+        return part
+    # Rows are read below their head, and items below their stem.
+    below = np.flatnonzero(units.needs < np.arange(size))
+    np.minimum.at(part, units.needs[below], part[below])
+    part[below] = part[units.needs[below]]
     return part

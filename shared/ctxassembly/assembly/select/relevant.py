@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ctxassembly.assembly.join import Text
-from ctxassembly.assembly.units import Units
+from ctxassembly.assembly.select.fit import Selection
+from ctxassembly.assembly.units import Units, best_first
+from ctxassembly.safe_repr import pluralize
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Floats, Ints
@@ -17,6 +19,8 @@ FIRST_DISTANCE = 2.0
 where the context is full."""
 MIN_REPEATED = 20
 """Characters of the shortest sentence that is read once only; shorter ones are answers, rows and headings."""
+NEXT_TOKENS = 1_000
+"""A note says what as many more would add."""
 SPARE = 1.5
 """How much more than the budget the best units have that are looked through for repeated text."""
 
@@ -41,3 +45,17 @@ def relevant_count(units: Units, order: Ints, tokens: Floats, minimum: float, ma
     factors = FIRST_DISTANCE - (FIRST_DISTANCE - 1) * np.minimum(before / max_tokens, 1.0)
     below = np.flatnonzero(units.relevance[order] < 1 - (1 - minimum) * factors)
     return max(int(below[0]) if len(below) else len(order), min(len(order), 1))
+
+
+def stopped_note(selection: Selection, tokens: int, chars_per_token: float) -> str:
+    """Return what the next tokens would add to a context of `tokens` that the minimum relevance ended; else nothing."""
+    units, is_left = selection.units, ~selection.fitted.mask & ~selection.units.barred
+    is_left[[*selection.copies]] = False
+    order = best_first(units)
+    order = order[is_left[order]]
+    if is_left[selection.offered].any() or not len(order):
+        return ""
+    sizes = (units.ends - units.starts)[order] / chars_per_token
+    count = max(int(np.searchsorted(np.cumsum(sizes), NEXT_TOKENS, "right")), 1)
+    added = f"{pluralize(count, 'sentence')} with a relevance of at most {units.relevance[order[0]]:.2f}"
+    return f"min_relevance: stopped at {tokens:,} tokens; the next {NEXT_TOKENS:,} would add {added}"

@@ -3,60 +3,59 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from bisect import bisect_right
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ctxassembly.assembly.merge import divide
+from ctxassembly.assembly.merge import merge
 from ctxassembly.assembly.render.labels import Layout
 from ctxassembly.assembly.render.layout import lay_out
 from ctxassembly.assembly.render.page import Page
-from ctxassembly.assembly.render.write import write
+from ctxassembly.assembly.render.write import RUN_SEPARATOR, write
 from ctxassembly.assembly.select.close import closing
-from ctxassembly.assembly.select.cut import cut_best, sentence_ends
-from ctxassembly.assembly.select.fit import Costs, Fitted, fit
+from ctxassembly.assembly.select.cut import cut_at, cut_best, sentence_ends
+from ctxassembly.assembly.select.fit import Costs, Filling, Fitted, Selection, fit
 from ctxassembly.assembly.select.heads import with_heads
-from ctxassembly.assembly.select.needs import needed
+from ctxassembly.assembly.select.needs import with_needs
 from ctxassembly.assembly.select.parts import parts_of
 from ctxassembly.assembly.select.relevant import each_text_once, relevant_count
 from ctxassembly.assembly.units import PARTS, Units, best_first
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ctxassembly.assembly.units import Bools, Floats, Ints
 
 SAMPLES, SAMPLE_CHARS = 5, 120
 """The best units, and the characters of each, by which tokens per cost are estimated before anything is rendered."""
-ALMOST, TRIES, MAX_TRIED = 1.05, 3, 8
+ALMOST, TRIES, MAX_TRIED = 1.05, 6, 8
 """Of the estimated room, how much a unit may have to be tried whole; the beginnings that are tried, and the units."""
+MIN_CUT_TOKENS = 16
+"""Tokens of room that are worth the beginning of another chunk: fewer rarely hold a sentence."""
 MIN_CHARACTERS = 2
 """Characters of a token in the densest text of words."""
-LABEL_TOKENS, CHARACTERS_PER_TOKEN = 4, 4
-"""About how many tokens a label has, and characters of a header for each more."""
-
-
-class Selection(NamedTuple):
-    """What is read, and what it was chosen from."""
-
-    fitted: Fitted
-    units: Units
-    offered: Ints
-    """The units that were relevant enough, best first."""
-    copies: Mapping[int, int]
-    """For units that say the same as a better one, the better one."""
-    note: str = ""
-    """What is told of a context for which the limit is too small."""
 
 
 def select(page: Page, units: Units) -> Selection:
     """Return the selection from `units` that fits the limits of `page`."""
+    if page.config.effective_granularity(page.query) != "passage" or page.config.compress != "none":
+        return _select(page, units)
+    begins = ~units.continues
+    begins[1:] |= units.barred[1:] != units.barred[:-1]
+    passages = merge(units, begins)
+    selection = _select(page, passages)
+    if not selection.note:
+        return selection
+    # Not even the best passage fits: its chunks are chosen from in its place.
+    is_best = np.cumsum(begins) - 1 == np.argmax(np.where(passages.barred, -np.inf, passages.values))
+    return _select(page, merge(units, begins | is_best))
+
+
+def _select(page: Page, units: Units) -> Selection:
+    """Return the selection from `units`, each of which is read whole or not, or as the only one in part."""
     config = page.config
-    needs, entries = None, None
-    if units.leads is units.starts:
-        needs, entries = needed(page.text, page.pool, units)
-    else:
-        units, needs = with_heads(page.text, page.pool, units)
+    with_others = with_needs if units.leads is units.starts else with_heads
+    units = with_others(page.text, page.pool, units)
     order = best_first(units)
     tokens_per_cost = _tokens_per_cost(page, units, order)
     tokens, copies = units.costs * tokens_per_cost, dict[int, int]()
@@ -70,10 +69,12 @@ def select(page: Page, units: Units) -> Selection:
     if not len(order):
         empty = write(page, Layout([], page.text.owns))
         return Selection(Fitted(np.zeros(len(units.starts), bool), empty, page.weigh(empty.text)), units, order, {})
-    close = closing(units, needs, entries, copies)
+    rules = closing(units, copies)
     if page.is_by_query and config.order == "auto":
-        units = units._replace(parts=parts_of(units, order, close, tokens, page.max_tokens))
-    costs = Costs(units, PARTS * units.documents + units.parts, _header_costs(page) / tokens_per_cost)
+        units = units._replace(parts=parts_of(units, order, rules, tokens, page.max_tokens))
+    headers, gap = _header_costs(page)
+    groups = PARTS * units.documents + units.parts
+    costs = Costs(units, groups, headers / tokens_per_cost, gap / tokens_per_cost)
 
     def written(mask: Bools) -> Fitted:
         rendered = write(page, lay_out(page, units, mask))
@@ -83,13 +84,13 @@ def select(page: Page, units: Units) -> Selection:
     if config.max_characters:
         characters = float(np.mean((units.ends - units.starts) / units.costs.clip(min=1.0)))
         share_per_cost = max(share_per_cost, characters / config.max_characters)
-    found = fit(costs, order, close, written, share_per_cost, may_skip=page.is_by_query or not config.may_shorten_hits)
+    is_beginning_read = not page.is_by_query and config.may_shorten_hits and config.compress == "none"
+    share_of = partial(_least_share, page, units) if config.fill or units.leads is not units.starts else None
+    found = fit(Filling(costs, rules, written, not is_beginning_read, share_of), order, share_per_cost)
     if found is None:
-        fitted, note = cut_best(page, units, order)
-        return Selection(fitted, units, order, copies, note)
-    if not page.is_by_query and config.may_shorten_hits:
-        return _with_beginnings(page, Selection(found, units, order, copies), needs, tokens_per_cost)
-    return Selection(found, units, order, copies)
+        return cut_best(page, units, order, copies)
+    selection = Selection(found, units, order, copies)
+    return _with_beginnings(page, selection, tokens_per_cost) if is_beginning_read else selection
 
 
 def may_not_fit(page: Page) -> bool:
@@ -97,51 +98,81 @@ def may_not_fit(page: Page) -> bool:
     return len(page.text.text) > MIN_CHARACTERS * page.max_tokens
 
 
-def _with_beginnings(page: Page, selection: Selection, needs: Ints | None, tokens_per_cost: float) -> Selection:
-    """Return `selection` with the next best unit that fits whole or of which some sentences fit, and so on.
-
-    `needs` has the head of a table that a unit needs, if any does.
-    """
+def _with_beginnings(page: Page, selection: Selection, tokens_per_cost: float) -> Selection:
+    """Return `selection` with the next best units that fit whole, or of which some sentences fit."""
     left = selection.offered[~selection.fitted.mask[selection.offered]][:MAX_TRIED]
-    for number in left.tolist():
+    for at in range(len(left)):
         fitted, units = selection.fitted, selection.units
+        number = int(left[at])
         start, end = int(units.starts[number]), int(units.ends[number])
         room = (1 - fitted.load.share) * page.max_tokens / tokens_per_cost  # in units of cost
         room_characters = room * (end - start) / max(float(units.costs[number]), 1.0)
         if (
             end - start <= ALMOST * room_characters
-            and (whole := _with_part(page, selection, needs, (number, end))) is not None
+            and (whole := _with_part(page, selection, (number, end))) is not None
         ):
             selection = whole
             continue
-        ends = [place for place in sentence_ends(page.text.text, start, end) if place <= start + room_characters]
-        parts = (_with_part(page, selection, needs, (number, place)) for place in reversed(ends[-TRIES:]))
-        if (part := next(filter(None, parts), None)) is not None:
-            return part
+        if room * tokens_per_cost < MIN_CUT_TOKENS:
+            continue
+        part = _longest_part(page, selection, number, room_characters)
+        if part is not None:
+            selection = part
+            left = np.where(left > number, left + 1, left)
     return selection
 
 
-def _with_part(page: Page, selection: Selection, needs: Ints | None, part: tuple[int, int]) -> Selection | None:
+def _longest_part(page: Page, selection: Selection, number: int, room_characters: float) -> Selection | None:
+    """Return `selection` with as many of the first sentences of a unit as fit; None if not one does."""
+    start, end = int(selection.units.starts[number]), int(selection.units.ends[number])
+    ends = sentence_ends(page.text.text, start, min(end, start + int(2 * room_characters)))
+    place, is_falling, part = max(bisect_right(ends, start + room_characters) - 1, 0), False, None
+    for _ in range(TRIES):
+        if not 0 <= place < len(ends):
+            break
+        found = _with_part(page, selection, (number, ends[place]))
+        if found is None:
+            if part is not None:
+                break
+            place, is_falling = place - 1, True
+        else:
+            part = found
+            if is_falling:
+                break
+            place += 1
+    return part
+
+
+def _with_part(page: Page, selection: Selection, part: tuple[int, int]) -> Selection | None:
     """Return `selection` with a `part`, the number of a unit and the offset up to which it is read, if that fits."""
     fitted, units, order, copies, _ = selection
-    (number, offset), mask = part, fitted.mask.copy()
+    (number, offset), mask, cuts = part, fitted.mask.copy(), fitted.rendered.layout.cuts
     mask[number] = True
-    if needs is not None:
-        mask[needs[number]] = True
+    if units.needs is not None:
+        mask[units.needs[number]] = True
     if offset < units.ends[number]:
-        units, mask = divide(units, number, offset), np.insert(mask, number + 1, False)
-        order = np.where(order > number, order + 1, order)
-    rendered = write(page, lay_out(page, units, mask))
+        start = int(units.starts[number])
+        offset = start + len(page.text.text[start:offset].rstrip())
+        units, order, copies = cut_at(units, order, copies, number, (start, offset))
+        mask, cuts = np.insert(mask, number + 1, False), cuts | {offset}
+    rendered = write(page, lay_out(page, units, mask)._replace(cuts=cuts))
     load = page.weigh(rendered.text)
     return Selection(Fitted(mask, rendered, load), units, order, copies) if load.share <= 1 else None
 
 
-def _header_costs(page: Page) -> Floats:
-    """Return about how many tokens a header of each document has, for each part."""
-    found = []
-    for number, first in enumerate(page.pool.documents):
-        found.append(LABEL_TOKENS + len(page.headers.around(number, first)) / CHARACTERS_PER_TOKEN)
-    return np.repeat(np.array(found, float), PARTS)
+def _least_share(page: Page, units: Units, number: int) -> float:
+    """Return the share of the limit that the text of a unit takes at least, wherever it is read."""
+    said = page.text.text[units.starts[number] : units.ends[number]].strip()
+    # A token may be saved where it meets the text before it, and special tokens count once.
+    return page.weigh(said).share - page.weigh("").share - 1 / page.max_tokens
+
+
+def _header_costs(page: Page) -> tuple[Floats, float]:
+    """Return about how many tokens a header of each document has, for each part, and those of a gap marker."""
+    headers = [page.headers.around(number, first) for number, first in enumerate(page.pool.documents)]
+    characters = np.array([len(header) for header in headers], float)
+    per_character = page.count("".join(headers)) / max(float(characters.sum()), 1.0)
+    return np.repeat(characters * per_character, PARTS), page.count(RUN_SEPARATOR)
 
 
 def _tokens_per_cost(page: Page, units: Units, order: Ints) -> float:

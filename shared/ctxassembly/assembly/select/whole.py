@@ -9,59 +9,44 @@ import numpy as np
 from ctxassembly.assembly.compress import chunk_by_chunk
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.merge import merge
-from ctxassembly.assembly.pool import Pool
+from ctxassembly.assembly.render.layout import lay_out
+from ctxassembly.assembly.render.page import Page
+from ctxassembly.assembly.render.write import write
 from ctxassembly.assembly.score.score import rank_values
 from ctxassembly.assembly.units import Units, best_in_chunks, chunk_units
-from ctxassembly.config.assembly import AssemblyConfig, Granularity
 from ctxassembly.data.chunks import has_flag
-from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.safe_repr import safe_repr
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Floats
 
 AHEAD = 1e9
-"""Added to the value of a hit that has to stay whole: it goes before all others."""
+"""The value of a hit that has to stay whole: it goes before all others."""
 
 
-def coarser(text: Text, pool: Pool, units: Units, config: AssemblyConfig, query: str | None) -> Units:
-    """Return the units that `config` asks for in the place of sentences; chunks that are marked stay whole."""
-    granularity = config.effective_granularity(query)
-    if config.compress != "none":
-        best = best_in_chunks(units, units.values) if config.is_query_aware(query) else rank_values(pool)
-        return chunk_by_chunk(units, best)
-    if not config.is_query_aware(query):
-        if granularity == "passage":
-            units = merge(units, ~units.continues)
-        return _raised(pool, units, config.keys)
-    if granularity == "sentence":
-        return keep_marked(text, pool, units, config.keys)
-    return _raised(pool, in_chunks(text, units, granularity), config.keys)
+def coarser(page: Page, units: Units, notes: list[str]) -> Units:
+    """Return the units that the config asks for in the place of sentences; chunks that are marked stay whole."""
+    config, pool = page.config, page.pool
+    granularity = config.effective_granularity(page.query)
+    if page.is_by_query and granularity in ("chunk", "passage") and config.compress == "none":
+        units = in_chunks(page.text, units)
+    if config.enabled:
+        units = keep_marked(page, units, notes)
+    if config.compress == "none":
+        return units
+    by_rank = np.maximum(rank_values(pool), np.where(best_in_chunks(units, units.values) > AHEAD / 2, AHEAD, -np.inf))
+    return chunk_by_chunk(units, best_in_chunks(units, units.values) if page.is_by_query else by_rank)
 
 
-def _raised(pool: Pool, units: Units, keys: MetadataKeys) -> Units:
-    """Return `units` with hits that are marked to stay whole before all others."""
-    values = units.values.copy()
-    for number in _marked(pool, keys):
-        if not pool.candidates[number].distance and units.firsts[number] < len(values):
-            values[units.firsts[number]] = AHEAD - pool.candidates[number].rank
-    return units._replace(values=values)
-
-
-def _marked(pool: Pool, keys: MetadataKeys) -> list[int]:
-    """Return the numbers of the chunks that are marked to stay whole."""
-    return [number for number, one in enumerate(pool.candidates) if has_flag(one.chunk, "keep_whole", keys)]
-
-
-def in_chunks(text: Text, units: Units, granularity: Granularity) -> Units:
-    """Return chunks or passages in the place of sentences.
+def in_chunks(text: Text, units: Units) -> Units:
+    """Return chunks in the place of sentences.
 
     A chunk has the value of its best sentence and of the mean of all, half of each: many that answer say much else.
     """
     values = (best_in_chunks(units, units.values) + _means(units, units.values)) / 2
     chunks = chunk_units(text)
     values[chunks.ends <= chunks.starts] = -np.inf
-    chunks = chunks._replace(values=values, relevance=best_in_chunks(units, units.relevance))
-    return merge(chunks, ~chunks.continues) if granularity == "passage" else chunks
+    return chunks._replace(values=values, relevance=best_in_chunks(units, units.relevance))
 
 
 def _means(units: Units, values: Floats) -> Floats:
@@ -71,17 +56,27 @@ def _means(units: Units, values: Floats) -> Floats:
     return means
 
 
-def keep_marked(text: Text, pool: Pool, units: Units, keys: MetadataKeys) -> Units:
-    """Return the units with each chunk that is marked to stay whole as one unit, of hits before all others."""
-    marked = _marked(pool, keys)
+def keep_marked(page: Page, units: Units, notes: list[str]) -> Units:
+    """Return the units with each chunk that is marked to stay whole as one, of hits before all others.
+
+    A hit that doesn't fit whole is as any other, and a note says so; a neighbor that doesn't isn't read.
+    """
+    candidates, text, keys = page.pool.candidates, page.text, page.config.keys
+    marked = [number for number, one in enumerate(candidates) if has_flag(one.chunk, "keep_whole", keys)]
     if not marked:
         return units
-    begins, values = np.ones(len(units.starts), bool), units.values.copy()
+    begins, values, relevance = np.ones(len(units.starts), bool), units.values.copy(), units.relevance.copy()
+    chunks = chunk_units(text)
     for number in marked:
         first = int(np.searchsorted(units.starts, text.begins[number], "right")) - 1
-        last = int(np.searchsorted(units.starts, text.ends[number]))
-        begins[first + 1 : last] = False
-        candidate = pool.candidates[number]
-        if not candidate.distance and first < last:
-            values[first] = AHEAD - candidate.rank
-    return merge(units._replace(values=values), begins)
+        last = max(int(np.searchsorted(units.starts, text.ends[number])), first + 1)
+        candidate = candidates[number]
+        if page.weigh(write(page, lay_out(page, chunks, np.arange(len(candidates)) == number)).text).share <= 1:
+            begins[first + 1 : last] = False
+            if not candidate.distance:
+                values[first], relevance[first] = AHEAD - candidate.rank, 1.0
+        elif candidate.distance:
+            values[first:last] = -np.inf
+        else:
+            notes.append(f"keep_whole: {safe_repr(candidate.chunk.id, 80)} does not fit whole, treated as any other")
+    return merge(units._replace(values=values, relevance=relevance), begins)

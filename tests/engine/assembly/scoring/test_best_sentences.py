@@ -66,7 +66,7 @@ MEETING = """\
 Dr. Li: The remote has a price that is good. Plastic is what I want for it.
 Speaker 2 (00:03:10): The remote has a price that is good. Copper is what I want for it.
 **Project Manager:** The remote has a price that is good. Leather is what I want for it.
-Sarah Jones: Go on.
+Chair: Go on.
 """
 
 
