@@ -257,7 +257,7 @@ def _divide(text: str, starts: Ints, longest: int, part: int, pause: re.Pattern[
     more: list[int] = []
     for number in np.flatnonzero(lengths > longest).tolist():
         start, end = int(starts[number]), int(starts[number] + lengths[number])
-        while end - start > longest and (found := pause.match(text, start + part, end)):
+        while end - start > longest and (found := pause.match(text, start + part, end)) and found.end() < end:
             start = found.end()
             more.append(start)
     return merge_sorted(starts, np.array(more, np.intp)) if more else starts
