@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from builders import hits_of, split, standing, words_of
+from builders import count, hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryStore, aassemble, assemble
 from ctxassembly.errors import CtxAssemblyError, StoreError
 
@@ -81,10 +81,10 @@ def test_the_summary_of_the_trace():
     text = "".join(f"<{n:04} and some more words>" for n in range(60))
     chunks = split("A", text, size=112, overlap=28)
     context = assemble(hits_of([chunks[5], chunks[8]]), store=MemoryStore(chunks))
-    tokens = context.token_count
+    joined = count(f"{chunks[5].text}\n\n{chunks[8].text}")
     assert context.trace.summary == (
         f"2 -> 6 chunks, 140 overlapping characters stripped, 0 documents dropped for budget, "
-        f"{tokens} of 8,000 tokens, 1 query"
+        f"2 hits joined: {joined} tokens; assembled: {context.token_count} of 8,000 tokens, 1 query"
     )
     assert str(context.trace) == context.trace.summary
 
@@ -96,3 +96,10 @@ def test_no_hits_give_an_empty_context_and_ask_nothing():
     assert (context.text, context.token_count, context.citations, context.passages) == ("", 0, (), ())
     assert context.trace.summary.startswith("0 -> 0 chunks")
     assert store.round_trips == 0
+
+
+def test_another_document_begins_a_sentence_after_one_of_signs_alone():
+    """Else the sentence of both would be in neither."""
+    signs, other = Chunk("a", "A", "3"), Chunk("b", "B", "9]")
+    context = assemble(hits_of([signs, other]), query="Which desk?")
+    assert [(one.document_id, context.text[slice(*one.span)]) for one in context.provenance] == [("A", "3"), ("B", "9]")]
