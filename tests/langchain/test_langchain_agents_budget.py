@@ -20,6 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarnin
 CORPUS = [document for name in ("one.pdf", "two.pdf", "three.pdf") for document in pages(name, 8, 9)]
 TOOL = search(index(*CORPUS).as_retriever(search_kwargs={"k": 8}))
 ANSWER = 100
+FILLED = ContextAssembler(config=AssemblyConfig(fill=True))
 
 
 def window(tokens: int, **zones: Any) -> TokenBudget:
@@ -34,13 +35,13 @@ def taken(prompt: list[BaseMessage], tools: Any = (TOOL,)) -> int:
 @pytest.mark.parametrize("queries", [1, 3])
 def test_the_whole_prompt_stays_within_the_window(most: int, queries: int) -> None:
     model = Scripted(calls(*(f"topic{number}" for number in range(queries))), AIMessage("Done."))
-    middleware = ContextMiddleware(budget=window(most), tools=["search"])
+    middleware = ContextMiddleware(FILLED, budget=window(most), tools=["search"])
     state = agent(model, TOOL, middleware=middleware, system_prompt="Cite. " * 50).invoke(asked("What is what?"))
     (context,) = contexts_in(state["messages"], ["search"])
     used = taken(model.prompts[-1])
     assert used + ANSWER <= most
     assert model.prompts[-1][0].type == "system"
-    everything = ContextMiddleware(budget=window(100_000), tools=["search"])
+    everything = ContextMiddleware(FILLED, budget=window(100_000), tools=["search"])
     again = Scripted(calls(*(f"topic{number}" for number in range(queries))), AIMessage("Done."))
     (whole,) = contexts_in(agent(again, TOOL, middleware=everything).invoke(asked("What is what?"))["messages"])
     if whole.token_count > context.token_count:  # then it is filled as far as sentences go
@@ -81,7 +82,7 @@ def test_a_budget_may_count_as_the_model_does() -> None:
         return 3 * len(text.split())
 
     model = Scripted(calls("topic0", "topic1"), AIMessage("Done."))
-    middleware = ContextMiddleware(budget=window(3_000, encoding=count), tools=["search"])
+    middleware = ContextMiddleware(FILLED, budget=window(3_000, encoding=count), tools=["search"])
     state = agent(model, TOOL, middleware=middleware).invoke(asked("What is what?"))
     (context,) = contexts_in(state["messages"], ["search"])
     assert context.token_count == count(context.text) > 1_500

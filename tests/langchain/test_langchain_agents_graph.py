@@ -79,7 +79,8 @@ async def test_contexts_of_a_conversation_come_back_as_contexts(silently: str, a
 
 @pytest.mark.parametrize("awaited", [True, False])
 async def test_the_last_context_alone_may_be_kept(silently: str, awaited: bool) -> None:
-    made = StateGraph(One).add_node("assemble", context_node(ContextAssembler())).add_edge(START, "assemble")
+    by_document = ContextAssembler(config=AssemblyConfig(cite="document"))
+    made = StateGraph(One).add_node("assemble", context_node(by_document)).add_edge(START, "assemble")
     graph = made.compile(checkpointer=InMemorySaver())
     for number, hits in enumerate((BEFORE[:2], AFTER[:3])):
         given = {"query": "What is topic1?", "documents": hits}

@@ -24,7 +24,7 @@ STORE = index(*pages("drinking.pdf"), *pages("eating.pdf"))
 
 
 def assembler(**settings: Any) -> ContextAssembler:
-    return ContextAssembler(config=AssemblyConfig(neighbors="unfiltered", cite="chunk", **settings))
+    return ContextAssembler(config=AssemblyConfig(neighbors="unfiltered", cite="chunk", fill=True, **settings))
 
 
 def searching(name: str = "search", k: int = 3, **settings: Any) -> BaseTool:

@@ -175,7 +175,7 @@ async def test_each_users_neighbors_pass_the_filter_of_the_runtime_else_agree_wi
 ) -> None:
     store = index(*(one for tenant in TENANTS for one in tenant_chunks(tenant)))
     neighbors = VectorStoreNeighbors(store, id_of=lambda document_id, at: f"{document_id}#{at}")
-    assembler = ContextAssembler(config=AssemblyConfig(window=2), store=neighbors)
+    assembler = ContextAssembler(config=AssemblyConfig(window=2, fill=True), store=neighbors)
     condition: Any = {"filter": lambda runtime: may_read(runtime.context.tenant)} if is_told else {}
     model = Scripted(*[calls(WORDS[4]), AIMessage("Done [1].")] * 2)
     middleware = [ContextMiddleware(assembler, tools=["search"], **condition)]
@@ -185,7 +185,7 @@ async def test_each_users_neighbors_pass_the_filter_of_the_runtime_else_agree_wi
             user = {"context": User(tenant)}
             state = await graph.ainvoke(asked("?"), **user) if awaited else graph.invoke(asked("?"), **user)
             (context,) = contexts_in(state["messages"])
-            assert set(context.citations[0].chunk_ids) == {f"{tenant}-A#{at}" for at in (2, 4, 6)}
+            assert {one.chunk_id for one in context.provenance} == {f"{tenant}-A#{at}" for at in (2, 4, 6)}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, TypedDict
 
 import pytest
@@ -53,8 +54,8 @@ from langchain_samples import Recorder
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 PAGES = pages("before.pdf")
-OPEN = AssemblyConfig(neighbors="unfiltered")
-WHOLE = AssemblyConfig(neighbors="unfiltered", fill=True)
+OPEN = AssemblyConfig(neighbors="unfiltered", cite="document")
+WHOLE = replace(OPEN, fill=True)
 ABOVE = "The sources that were found are given above ([1])."
 
 

@@ -52,8 +52,8 @@ def conversing(memory: Any, conversation: Conversation | None = None) -> Context
 
 TURNS = {
     (0, 1): f"[1] Source: weavers.pdf\n{TEXTS[0]}\n{TEXTS[1]}",
-    (1, 2): f"[1] Source: weavers.pdf\n[1] continues above\n{TEXTS[2]}",
-    (4,): f"[2] Source: tax.pdf\n{TEXTS[4]}",
+    (1, 2): f"[2] Source: weavers.pdf\n[1] continues above\n{TEXTS[2]}",
+    (4,): f"[3] Source: tax.pdf\n{TEXTS[4]}",
     (1, 0): GIVEN_ABOVE,
 }
 
@@ -74,8 +74,8 @@ def test_what_the_memory_has_trimmed_comes_back_under_its_label() -> None:
     memory.put_messages([tool_message(first.text), ChatMessage(role="user", content="And then? " * 12)])
     assert first.text not in [message.content for message in memory.get()]
     assert (
-        postprocessor.context(found(4, 0)).text
-        == f"[2] Source: tax.pdf\n{TEXTS[4]}\n\n[1] Source: weavers.pdf\n{TEXTS[0]}"
+        postprocessor.context(found(4, 0, 1)).text
+        == f"[2] Source: tax.pdf\n{TEXTS[4]}\n\n[1] Source: weavers.pdf\n{TEXTS[0]}\n{TEXTS[1]}"
     )
 
 

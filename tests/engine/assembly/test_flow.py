@@ -102,4 +102,7 @@ def test_another_document_begins_a_sentence_after_one_of_signs_alone():
     """Else the sentence of both would be in neither."""
     signs, other = Chunk("a", "A", "3"), Chunk("b", "B", "9]")
     context = assemble(hits_of([signs, other]), query="Which desk?")
-    assert [(one.document_id, context.text[slice(*one.span)]) for one in context.provenance] == [("A", "3"), ("B", "9]")]
+    assert [(one.document_id, context.text[slice(*one.span)]) for one in context.provenance] == [
+        ("A", "3"),
+        ("B", "9]"),
+    ]
