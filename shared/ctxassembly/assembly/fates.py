@@ -23,7 +23,6 @@ from ctxassembly.data.candidates import (
     BELOW_CUTOFF,
     COMPRESSIONS,
     CONTAINED,
-    EMPTY,
     IRRELEVANT,
     OUTSIDE_WINDOW,
     OVER_BUDGET,
@@ -235,10 +234,3 @@ def decide(
             value,
             known.barred.sent_as.get(number),
         )
-
-
-def decide_empty(candidate: Candidate, reader: MetadataReader) -> Decision:
-    """Return the decision on a candidate without text."""
-    chunk = candidate.chunk
-    placed = chunk.id, chunk.document_id, candidate.rank, candidate.distance, candidate.score
-    return Decision(*placed, "dropped", EMPTY, search_method=reader.format_value(chunk, "search_method"))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ctxassembly.assembly.adjacency.joints import find_join
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.text.scan import PAD
+from ctxassembly.text.sentences import PAD
 
 _GAP = PAD[:2]
 """Between texts that don't continue each other."""

@@ -12,7 +12,6 @@ from ctxassembly.assembly.fates import (
     Known,
     Outcomes,
     decide,
-    decide_empty,
     find_fates,
     find_outcomes,
     left_out_note,
@@ -29,7 +28,7 @@ from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate,
 from ctxassembly.data.late import LateTuple
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Shortened, Trace
-from ctxassembly.tracing import Lineage, TraceRecorder, count_by_reason, retain_hits
+from ctxassembly.tracing import Lineage, TraceRecorder, count_by_reason, decide_empty, retain_hits
 from ctxassembly.wording.formats import infer_format
 
 

@@ -22,7 +22,6 @@ from ctxassembly.assembly.arguments import (
 from ctxassembly.assembly.call import Call, System, SystemFlow
 from ctxassembly.assembly.cite import cite
 from ctxassembly.assembly.expansion.admit import admit_hits
-from ctxassembly.assembly.fates import decide_empty
 from ctxassembly.assembly.supplement import as_supplement
 from ctxassembly.assembly.text_blocks import Style, TextBlock, render_blocks
 from ctxassembly.config.hints import not_a_hit_error
@@ -45,7 +44,7 @@ from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.words import TermQuery
 from ctxassembly.tokens.counter import counter_for
-from ctxassembly.tracing import TraceRecorder, count_by_reason, is_retained, retain_hits
+from ctxassembly.tracing import TraceRecorder, count_by_reason, decide_empty, is_retained, retain_hits
 from ctxassembly.wording.formats import infer_format
 
 _COPIES = (EXACT_DUPLICATE, NEAR_DUPLICATE, SEMANTIC_DUPLICATE)

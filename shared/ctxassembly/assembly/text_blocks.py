@@ -17,7 +17,7 @@ from ctxassembly.assembly.render.write import OURS, RUN_SEPARATOR, Rendered, wit
 from ctxassembly.data.candidates import GAP, Candidate, TextPiece
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.text.scan import PAD
+from ctxassembly.text.sentences import PAD
 from ctxassembly.wording.formats import FORMATS, Heading, Lines
 from ctxassembly.wording.label_forms import RULE
 from ctxassembly.wording.label_guards import Guards, escape_labels, escape_value

@@ -9,7 +9,8 @@ import numpy as np
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.data.candidates import Reason, Shortening
-from ctxassembly.text.scan import PAD, scan
+from ctxassembly.text.scan import scan
+from ctxassembly.text.sentences import PAD
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

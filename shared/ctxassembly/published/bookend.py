@@ -15,14 +15,13 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.published.common import (
     Published,
     arrange_hits,
-    best_sentences,
     by_score,
     drop_copies,
     drop_similar,
     longest_fitting,
     writer,
 )
-from ctxassembly.published.excerpts import extract_relevant, longest_prefix, truncate
+from ctxassembly.published.excerpts import best_sentences, extract_relevant, longest_prefix, truncate
 
 Zone = Annotated[int, Range(0)]
 

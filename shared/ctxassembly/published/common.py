@@ -17,8 +17,7 @@ from ctxassembly.data.candidates import EXACT_DUPLICATE, Candidate, Reason
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import sanitize_score
 from ctxassembly.data.validation import check_fields
-from ctxassembly.published.excerpts import bisect_fitting, candidate_sentences, fit_excerpt
-from ctxassembly.text.words import TermQuery
+from ctxassembly.published.excerpts import bisect_fitting
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.wording.languages import LANGUAGES
 
@@ -134,11 +133,3 @@ def arrange_hits(ranked: Sequence[Candidate], order: Order, style: Style) -> lis
         return SortKeys((places[hit.key],), "", hit.chunk.index or 0, source, page)
 
     return arrange(ranked, order, keys)
-
-
-def best_sentences(candidate: Candidate, query: str | None, fits: Callable[[str], bool]) -> Candidate | None:
-    """Return `candidate` with the sentences that have the most words of `query`, as many as fit; None if none does."""
-    terms = TermQuery(query or "")
-    ranked = sorted(candidate_sentences(candidate), key=lambda one: -len(terms.find_terms(one.text)))
-    found = fit_excerpt(ranked, lambda forms: fits(forms[0].text))
-    return found[0]._replace(shortened_by="extractive") if found else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
 from ctxassembly.data.candidates import Candidate, Shortening
@@ -11,26 +11,15 @@ from ctxassembly.data.chunks import Span
 from ctxassembly.data.requests import Request
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.text.sentences import sentence_ends, sentence_spans
+from ctxassembly.text.words import TermQuery
 
 _WORD_END = re.compile(r"\S(?=\s)")
 
 
-class CandidateSentence(NamedTuple):
-    """A sentence or line of a candidate's chunk."""
-
-    candidate: Candidate
-    span: Span
-
-    @property
-    def text(self) -> str:
-        """The slice itself."""
-        return self.candidate.chunk.text[slice(*self.span)]
-
-
-def candidate_sentences(candidate: Candidate) -> list[CandidateSentence]:
-    """Return the sentences and lines of what is kept of the candidate, in order."""
+def sentences_of(candidate: Candidate) -> list[Span]:
+    """Return the sentences and lines of what is kept of the candidate, in order: slices of its chunk's text."""
     return [
-        CandidateSentence(candidate, (begin + start, begin + stop))
+        (begin + start, begin + stop)
         for begin, end in candidate.spans
         for start, stop in sentence_spans(candidate.chunk.text[begin:end])
     ]
@@ -68,54 +57,43 @@ def truncate(candidate: Candidate, end: int, reason: Shortening) -> Candidate:
     return candidate._replace(kept_spans=tuple(kept), shortened_by=reason)
 
 
-def fit_excerpt(ranked: Sequence[CandidateSentence], fits: Callable[[Sequence[Candidate]], bool]) -> list[Candidate]:
-    """Return the excerpts with as many of `ranked`, best first, as fit together; empty if none fits.
+def best_sentences(candidate: Candidate, query: str | None, fits: Callable[[str], bool]) -> Candidate | None:
+    """Return `candidate` with the sentences that have the most words of `query`, as many as fit; None if none does.
 
     A sentence that doesn't fit is skipped, and so are all after it that are more than half as long, which keeps the
     number of tries small.
     """
-    chosen: list[CandidateSentence] = []
+    terms, text, chosen = TermQuery(query or ""), candidate.chunk.text, list[Span]()
+    ranked = sorted(sentences_of(candidate), key=lambda span: -len(terms.find_terms(text[slice(*span)])))
     while ranked:
-        count = _count_fitting(ranked, chosen, fits)
+        count = _count_fitting(candidate, ranked, chosen, fits)
         chosen += ranked[:count]
-        max_length = len(ranked[count].text) // 2 if count < len(ranked) else 0
-        ranked = [sentence for sentence in ranked[count + 1 :] if len(sentence.text) <= max_length]
-    return build_excerpts(chosen)
+        max_length = (ranked[count][1] - ranked[count][0]) // 2 if count < len(ranked) else 0
+        ranked = [(start, end) for start, end in ranked[count + 1 :] if end - start <= max_length]
+    return _keep_only(candidate, chosen, "extractive") if chosen else None
 
 
 def _count_fitting(
-    ranked: Sequence[CandidateSentence],
-    chosen: Sequence[CandidateSentence],
-    fits: Callable[[Sequence[Candidate]], bool],
+    candidate: Candidate, ranked: Sequence[Span], chosen: Sequence[Span], fits: Callable[[str], bool]
 ) -> int:
-    """Return the number of `ranked` that fit next to `chosen`."""
-    if not fits(build_excerpts([*chosen, ranked[0]])):  # mostly none fits, which takes one try
-        return 0
-    return bisect_fitting(range(1, len(ranked) + 1), lambda upto: fits(build_excerpts([*chosen, *ranked[:upto]])))
+    """Return the number of `ranked` sentences that fit next to `chosen`."""
+
+    def fits_up_to(count: int) -> bool:
+        return fits(_keep_only(candidate, [*chosen, *ranked[:count]], "extractive").text)
+
+    return bisect_fitting(range(1, len(ranked) + 1), fits_up_to) if fits_up_to(1) else 0  # mostly none fits
 
 
-def build_excerpts(sentences: Iterable[CandidateSentence]) -> list[Candidate]:
-    """Return the candidates reduced to their `sentences`; a candidate with all of its own is unchanged."""
-    by_candidate: dict[int, list[CandidateSentence]] = {}
-    for sentence in sentences:
-        by_candidate.setdefault(sentence.candidate.key, []).append(sentence)
-    return [_keep_only(group[0].candidate, sorted(one.span for one in group)) for group in by_candidate.values()]
-
-
-def _keep_only(candidate: Candidate, spans: Sequence[Span]) -> Candidate:
-    """Return `candidate` with the ascending `spans` of its text, of which adjacent ones are merged."""
+def _keep_only(candidate: Candidate, spans: Sequence[Span], by: Shortening) -> Candidate:
+    """Return `candidate` with `spans` of its text, of which adjacent ones are merged."""
     runs: list[Span] = []
-    for start, end in spans:
+    for start, end in sorted(spans):
         if runs and start <= runs[-1][1]:
             runs[-1] = runs[-1][0], max(end, runs[-1][1])
         else:
             runs.append((start, end))
-    kept = tuple(runs)
-    if kept == candidate.spans:
-        return candidate
-    # A model's excerpt is recorded as the model's even if it is reduced.
-    reason: Shortening = "llm" if candidate.shortened_by == "llm" else "extractive"
-    return candidate._replace(kept_spans=kept, shortened_by=reason)
+    kept = candidate.kept_spans if tuple(runs) == candidate.spans else tuple(runs)
+    return candidate._replace(kept_spans=kept, shortened_by=by)
 
 
 class Extracts(NamedTuple):
@@ -135,20 +113,20 @@ def extract_relevant(
     if not query or not query.strip():
         notes.append("compress: a language model needs a query, extractive instead")
         return Extracts({}, frozenset())
-    # here, so that naming a published system loads nothing heavy
+    # Here, so that naming a published system loads nothing heavy.
     from ctxassembly.assembly.compress import IRRELEVANT_ANSWER, chosen_sentences, request_extracts
 
     answers = yield from request_extracts([candidate.text for candidate in candidates], query, max_tokens)
     forms, irrelevant = dict[int, Candidate](), set[int]()
     for candidate, answer in zip(candidates, answers, strict=False):
-        name, sentences = f"compress: {safe_repr(candidate.chunk.id, 80)}", candidate_sentences(candidate)
+        name, spans = f"compress: {safe_repr(candidate.chunk.id, 80)}", sentences_of(candidate)
         if isinstance(answer, Exception):
             notes.append(f"{name} has no answer ({describe_error(answer)}), extractive instead")
         elif answer == IRRELEVANT_ANSWER:
             irrelevant.add(candidate.key)
-        elif chosen := chosen_sentences([sentence.text for sentence in sentences], answer):
-            [form] = build_excerpts([sentences[place] for place in sorted(chosen)])
-            forms[candidate.key] = form if form is candidate else form._replace(shortened_by="llm")
+        elif chosen := chosen_sentences([candidate.chunk.text[slice(*span)] for span in spans], answer):
+            form = _keep_only(candidate, [spans[place] for place in chosen], "llm")
+            forms[candidate.key] = candidate if form.kept_spans == candidate.kept_spans else form
         else:
             notes.append(f"{name}: the answer is not in the source, extractive instead")
     return Extracts(forms, frozenset(irrelevant))

@@ -16,7 +16,6 @@ from ctxassembly.published.common import (
     ENCODING,
     Published,
     arrange_hits,
-    best_sentences,
     by_score,
     drop_copies,
     drop_similar,
@@ -24,7 +23,7 @@ from ctxassembly.published.common import (
     number,
     writer,
 )
-from ctxassembly.published.excerpts import truncate
+from ctxassembly.published.excerpts import best_sentences, truncate
 from ctxassembly.text.words import words
 from ctxassembly.tokens.counter import load_encoding
 from ctxassembly.tokens.models import window_of

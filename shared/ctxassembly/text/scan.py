@@ -13,6 +13,7 @@ import numpy as np
 
 from ctxassembly.text.kinds import LETTER, SPACE, UNSPACED, character_table, codes_of
 from ctxassembly.text.sentence_starts import sentence_starts
+from ctxassembly.text.sentences import PAD
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     Keys = NDArray[np.uint64]
     Floats = NDArray[np.float64]
 
-PAD = "\n" * 8
-"""White space at both ends of a text; 8 characters are read at once where a word begins."""
 STEM = 6
 """Letters by which two words are forms of one, in any language."""
 FIRST_BITS = 12

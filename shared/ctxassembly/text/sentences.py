@@ -6,6 +6,9 @@ from itertools import pairwise
 
 from ctxassembly.data.chunks import Span
 
+PAD = "\n" * 8
+"""White space at both ends of a text that is scanned; 8 characters are read at once where a word begins."""
+
 
 def sentence_spans(text: str) -> list[Span]:
     r"""Return the spans of the sentences and lines of `text`, in order and without gaps.
@@ -20,7 +23,6 @@ def sentence_spans(text: str) -> list[Span]:
     if not text:
         return []
     from ctxassembly.text.kinds import character_table, codes_of  # imports numpy
-    from ctxassembly.text.scan import PAD
     from ctxassembly.text.sentence_starts import sentence_starts
 
     padded = f"{PAD}{text}{PAD}"

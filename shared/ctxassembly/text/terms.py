@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ctxassembly.text.kinds import character_table, codes_of
-from ctxassembly.text.scan import FIRST_BITS, PAD, STEM, Scan, find_words, first_letters, stem_keys
+from ctxassembly.text.scan import FIRST_BITS, STEM, Scan, find_words, first_letters, stem_keys
+from ctxassembly.text.sentences import PAD
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

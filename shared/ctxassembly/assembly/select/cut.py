@@ -19,7 +19,8 @@ from ctxassembly.data.candidates import HeaderDetail
 from ctxassembly.data.chunks import Span
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.lines import entries, find_records, read_lines
-from ctxassembly.text.scan import PAD, scan
+from ctxassembly.text.scan import scan
+from ctxassembly.text.sentences import PAD
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools, Ints
