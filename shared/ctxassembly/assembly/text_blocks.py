@@ -54,18 +54,9 @@ class Style:
 
     def heading(self, best: Candidate, *others: Candidate, score: float | None = None) -> Heading:
         """Return the heading of a block whose best chunk is `best`, with the pages of all its chunks."""
-        reader, chunk = self.reader(), best.chunk
-        pages, row = reader.pages([chunk, *(other.chunk for other in others)]), reader.number(chunk, "row_number")
-        return Heading(
-            number=0,
-            source=self._safe_value(reader.source(chunk)),
-            pages=tuple(self._safe_value(page) if isinstance(page, str) else page for page in pages),
-            section=self._safe_value(reader.line(chunk, "section") or ""),
-            sheet=self._safe_value(reader.line(chunk, "sheet") or ""),
-            row="" if row is None else self._safe_value(str(row)),
-            score=best.score if score is None else score,
-            metadata=chunk.metadata,
-        )
+        chunks = [best.chunk, *(other.chunk for other in others)]
+        heading = self.reader().heading(best.chunk, chunks, self._safe_value)
+        return replace(heading, score=best.score if score is None else score)
 
     def safe_text(self, text: str, *, at_line: bool = True) -> str:
         """Return `text` of no chunk, such as a summary, so that no line of it passes for one of ours."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ctxassembly.wording.languages.language import Language
 from ctxassembly.wording.unicode import escape_xml
@@ -45,6 +45,7 @@ Lines = tuple[str, str]
 """The header and the footer, without the line breaks between them and the text; empty if there is none."""
 Need = Literal["source", "pages", "place"]
 """A part of a heading that has to be looked up in metadata, which takes time. "place": section, sheet and row."""
+NEEDS: tuple[Need, ...] = get_args(Need)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

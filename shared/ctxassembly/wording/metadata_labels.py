@@ -8,13 +8,15 @@ pages, several pages.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import safe_repr, to_text
-from ctxassembly.wording.formats import Heading, reference_text
+from ctxassembly.wording.formats import NEEDS, Heading, Need, reference_text
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.unicode import one_line
 
@@ -88,6 +90,31 @@ class MetadataReader:
     def known_source(self, chunk: Chunk) -> str:
         """Return the same, but nothing if none is known."""
         return next(filter(None, (self.line(chunk, name) for name in ("source", "title", "url"))), "")
+
+    def heading(
+        self,
+        chunk: Chunk,
+        chunks: Iterable[Chunk],
+        safe: Callable[[str], str] = str,
+        needs: Collection[Need] = NEEDS,
+    ) -> Heading:
+        """Return what a header may show of `chunk`, with the pages of `chunks`: as far as it `needs` it.
+
+        Each value is passed through `safe`.
+        """
+        pages = self.pages(chunks) if "pages" in needs else ()
+        source = safe(self.source(chunk)) if "source" in needs else ""
+        heading = Heading(0, source, tuple([safe(page) if isinstance(page, str) else page for page in pages]))
+        if "place" not in needs:
+            return heading
+        row = self.number(chunk, "row_number")
+        return replace(
+            heading,
+            section=safe(self.line(chunk, "section") or ""),
+            sheet=safe(self.line(chunk, "sheet") or ""),
+            row="" if row is None else safe(str(row)),
+            metadata=MappingProxyType(chunk.metadata) if isinstance(chunk.metadata, dict) else chunk.metadata,
+        )
 
     def reference(self, heading: Heading) -> str:
         """Return the source of `heading` with section, sheet and row, or with its pages if it has none; on one line."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.assembly.pool import Pool
@@ -15,7 +14,7 @@ from ctxassembly.data.candidates import Candidate, HeaderDetail
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import get_path
 from ctxassembly.errors import ConfigError
-from ctxassembly.wording.formats import FORMATS, Format, Heading, Lines, page_text
+from ctxassembly.wording.formats import FORMATS, NEEDS, Format, Heading, Lines, page_text
 from ctxassembly.wording.label_guards import escape_labels, escape_value
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.metadata_labels import MetadataReader, line_of
@@ -95,22 +94,9 @@ class Headers:
 
     def _heading(self, number: int, label: Label) -> Heading:
         """Return the heading with the fields that its format needs; a caller's function gets all of them."""
-        reader, best = self.reader, self.pool.candidates[label.best]
-        chunk, form = best.chunk, self.form
-        needs = form.needs if form else ("source", "pages", "place")
-        pages = self._pages(label.chunks) if "pages" in needs else ()
-        source = self._safe(reader.source(chunk)) if "source" in needs else ""
-        heading = Heading(number, source, pages, score=best.score)
-        if "place" not in needs:
-            return heading
-        row = reader.number(chunk, "row_number")
-        return replace(
-            heading,
-            section=self._safe(reader.line(chunk, "section") or ""),
-            sheet=self._safe(reader.line(chunk, "sheet") or ""),
-            row="" if row is None else self._safe(str(row)),
-            metadata=MappingProxyType(chunk.metadata) if isinstance(chunk.metadata, dict) else chunk.metadata,
-        )
+        best, chunks = self.pool.candidates[label.best], [self.pool.candidates[at].chunk for at in label.chunks]
+        needs = self.form.needs if self.form else NEEDS
+        return replace(self.reader.heading(best.chunk, chunks, self._safe, needs), number=number, score=best.score)
 
     def _custom_lines(self, number: int, label: Label) -> Lines:
         function: Any = self.config.format
@@ -143,13 +129,11 @@ class Headers:
         words, lines = LANGUAGES[self.config.language], list[str]()
         for sent in sorted(by_label, key=int):
             cited = form.citation_examples[0].replace("1", sent) if form else ""
-            line = words.continues_above.format(cited) + page_text(self._pages(by_label[sent]), words)
+            chunks = [self.pool.candidates[at].chunk for at in by_label[sent]]
+            pages = self.reader.heading(chunks[0], chunks, self._safe, ("pages",)).pages
+            line = words.continues_above.format(cited) + page_text(pages, words)
             lines.append(escape_xml(line) if form and form.has_markup else line)
         return lines
-
-    def _pages(self, numbers: Iterable[int]) -> tuple[int | str, ...]:
-        pages = self.reader.pages([self.pool.candidates[number].chunk for number in numbers])
-        return tuple([self._safe(page) if isinstance(page, str) else page for page in pages])
 
     def _safe(self, line: str) -> str:
         """Return a `line` of metadata that forges no label, and no line of ours if the format writes no label."""
