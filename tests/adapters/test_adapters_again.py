@@ -97,6 +97,28 @@ def test_a_chunk_that_is_read_in_several_parts_is_one_chunk_again_and_provenance
             assert part.strip() in texts[source.chunk_id]
 
 
+def test_nothing_that_was_chosen_is_left_out_again_for_the_same_query(door: Door) -> None:
+    """Every assembly leaves out what is less relevant than the best has it, and less so the less room there is."""
+    chunks = [
+        Chunk(f"{topic}{page}", topic, f"{lines(page)} Of {topic} it says: {said} {lines(page + 40)}", page)
+        for topic, said in (("wool", "Ferritin is measured at dawn."), ("silk", "Ferritin matters."), ("flax", ""))
+        for page in range(6)
+    ]
+    query, roomy = "When is ferritin measured?", AssemblyConfig(max_tokens=3_000)
+    first, again = twice(door, chunks, query, config=roomy)
+    assert any(decision["reason"] == "below the minimum relevance" for decision in first.trace["decisions"])
+    assert {*first.text.split()} <= {*again.text.split()}
+    by_default = door.read_by(door.make(), first.found, query)
+    assert by_default.trace["hit_tokens"] == first.trace["token_count"]  # the caller had the headers, too
+    assert by_default.trace["token_count"] > 0.97 * first.trace["token_count"]
+    other = door.read_by(door.make(config=roomy), first.found, "What is said of silk?")  # which chooses for itself
+    assert other.trace["token_count"] < again.trace["token_count"]
+
+
+def lines(page: int) -> str:
+    return " ".join(f"Line {n} of page {page} tells of w{page}x{n}." for n in range(12))
+
+
 @pytest.mark.parametrize("most", [60, 90, 150, 300])
 def test_what_was_cut_before_comes_in_as_it_was_cut(door: Door, most: int) -> None:
     query = "Rule 3 on drinking"
@@ -185,7 +207,7 @@ def test_there_is_one_block_for_each_label_with_an_id_of_its_own(door: Door) -> 
     chunks = [Chunk(f"D#{at}", "D", text, at, metadata={"source": "d.pdf"}) for at, text in enumerate(lines)]
     config = AssemblyConfig(max_tokens=4_000, fill=True)
     read = door.read(chunks, "When is ferritin measured?", config=config)
-    assert len({block.id for block in read.blocks}) == len(read.blocks) == 3
-    assert [citation["label"] for citation in read.citations] == ["1", "2", "3"]
+    assert len({block.id for block in read.blocks}) == len(read.blocks) > 2
+    assert [citation["label"] for citation in read.citations] == [f"{n + 1}" for n in range(len(read.blocks))]
     assert said in read.blocks[0].text
     assert read.text == door.context(chunks, "When is ferritin measured?", config=config).text

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import GAP
-from ctxassembly.data.chunks import Chunk, Hit
+from ctxassembly.data.chunks import Chunk, Hit, ReadHit
 from ctxassembly.data.citations import AssembledBlock, Citation, block_contents, block_in
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import sanitize_score
@@ -38,6 +38,9 @@ class _BlockChunk:
 
     chunk: Chunk
     score: float | None
+    query: str | None = None
+    blocks: list[str] = field(default_factory=list)
+    """The blocks of which it is the first chunk."""
     is_hit: bool = False
     slices: list[tuple[int, str]] = field(default_factory=list)
     """Parts of its text, each with its offset."""
@@ -87,11 +90,13 @@ def _add_chunks(found: dict[Any, Any], ours: AssembledBlock, score: float | None
     best = max((piece.candidate.score for piece in pieces if piece.candidate.score is not None), default=None)
     metadata = ours.block.citation.metadata if ours.block.citation else {}
     is_rescored = score not in (None, best, sanitize_score(keys.read(metadata, "score"))[0])
-    for piece in sorted(pieces, key=lambda piece: (piece.candidate.distance, piece.candidate.rank)):
+    ranked = sorted(pieces, key=lambda piece: (piece.candidate.distance, piece.candidate.rank))
+    for place, piece in enumerate(ranked):
         candidate, chunk = piece.candidate, piece.candidate.chunk
         own_score = (score if candidate.is_hit else None) if is_rescored else candidate.score
-        one = found.setdefault((chunk.origin, chunk.identity), _BlockChunk(chunk, own_score))
+        one = found.setdefault((chunk.origin, chunk.identity), _BlockChunk(chunk, own_score, ours.query))
         one.is_hit = one.is_hit or candidate.is_hit
+        one.blocks += [ours.block.text] if not place else []
         is_head = piece.overlap == piece.start and not piece.separator  # what is before it, the piece before shows
         start = 0 if is_head else piece.start
         one.slices.append((start, chunk.text[start : piece.end]))
@@ -108,7 +113,8 @@ def _hit_of(read: _BlockChunk, keys: MetadataKeys) -> Hit:
         text += own[max(end - slice_start, 0) :]
         end = max(end, slice_start + len(own))
     at = None if read.chunk.start is None else read.chunk.start + start
-    return Hit(_without_neighbors(replace(read.chunk, text=text, start=at, vector=None), keys), read.score)
+    chunk = _without_neighbors(replace(read.chunk, text=text, start=at, vector=None), keys)
+    return ReadHit(chunk, read.score, read.query, "\n\n".join(read.blocks))
 
 
 def _without_header(text: str, ours: AssembledBlock) -> str:
@@ -129,7 +135,7 @@ def assembled_blocks(context: Context) -> Iterator[AssembledBlock]:
         else:
             header = block.text[: provenance[0].span[0] - block.span[0]] if provenance else ""
             shown = {name: to_plain(getattr(block.citation, name)) for name in _CITATION_FIELDS}
-        yield AssembledBlock(shown, block, passages, header, has_labels=context.has_labels)
+        yield AssembledBlock(shown, block, passages, header, context.query, has_labels=context.has_labels)
 
 
 def block_ids(context: Context) -> list[str]:

@@ -38,6 +38,7 @@ from ctxassembly.assembly.units import Barred, Units, chunk_units, sentence_unit
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import ALREADY_SENT, EMPTY, RenderedSupplement
+from ctxassembly.data.chunks import Hit, ReadHit
 from ctxassembly.data.requests import Request
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
@@ -133,7 +134,9 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
     config, query, call = settings
     text = join(pool, config)
     count, conversation = counter_for(config.encoding), call.conversation
-    hit_tokens = _joined_tokens([hit.chunk.text for hit in found.admitted.hits], count)
+    hits = found.admitted.hits
+    given = [hit.given if isinstance(hit, ReadHit) else hit.chunk.text for hit in hits]
+    hit_tokens = _joined_tokens([text for text in given if text], count)
     supplement = render_supplement(call.supplement, pool.candidates, query, config, count)
     log.notes += supplement.notes
     sent = Sent()
@@ -152,8 +155,15 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
         query,
         config.is_query_aware(query),
         sent,
+        _chosen(pool, hits, query),
         supplement,
     )
+
+
+def _chosen(pool: Pool, hits: Sequence[Hit], query: str | None) -> list[int]:
+    """Return the numbers of the chunks of `pool` that come out of a context for the same `query`."""
+    again = {key for key, hit in enumerate(hits) if isinstance(hit, ReadHit) and hit.query == query}
+    return [number for number, candidate in enumerate(pool.candidates) if candidate.key in again]
 
 
 def _joined_tokens(texts: Sequence[str], count: Callable[[str], int]) -> int:

@@ -119,6 +119,20 @@ class Hit:
     score: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ReadHit(Hit):
+    """A hit out of an earlier context, with the text that is read there.
+
+    For the same query it stays relevant: otherwise each further assembly would leave out some of what the one before
+    it chose.
+    """
+
+    query: str | None = None
+    """The query of that context."""
+    given: str = ""
+    """The blocks of that context of which this is the first chunk: the text that the caller had."""
+
+
 class RetrievedFragment(NamedTuple):
     """A hit as the views of a context show it."""
 

@@ -230,7 +230,7 @@ class AssembledBlock(dict[str, Any]):
     The attributes survive copies and pickling. The dict is there to be shown, and nothing is read back from it.
     """
 
-    __slots__ = ("block", "has_labels", "header", "passages")
+    __slots__ = ("block", "has_labels", "header", "passages", "query")
 
     block: Block
     passages: Sequence[Passage]
@@ -238,12 +238,22 @@ class AssembledBlock(dict[str, Any]):
     """What the text of the block has before the first character of a chunk, or of a supplement."""
     has_labels: bool
     """True if a reader of the context sees labels."""
+    query: str | None
+    """The query of the context."""
 
     def __init__(
-        self, shown: Mapping[str, Any], block: Block, passages: Sequence[Passage], header: str, *, has_labels: bool
+        self,
+        shown: Mapping[str, Any],
+        block: Block,
+        passages: Sequence[Passage],
+        header: str,
+        query: str | None,
+        *,
+        has_labels: bool,
     ) -> None:
         super().__init__(shown)
-        self.block, self.passages, self.header, self.has_labels = block, passages, header, has_labels
+        self.block, self.passages, self.header = block, passages, header
+        self.query, self.has_labels = query, has_labels
 
 
 def block_in(metadata: Any) -> AssembledBlock | None:

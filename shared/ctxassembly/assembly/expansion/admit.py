@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import CoroutineType
 from typing import Any, NamedTuple
 
@@ -54,7 +55,7 @@ def admit_hits(hits: Sequence[Hit]) -> AdmittedHits:
         if issues or score_issues:
             found.append((chunk, [*issues, *score_issues]))
         (empty if not chunk.text or chunk.text.isspace() else usable).append(Candidate(rank, chunk, rank, score))
-        admitted.append(hit if chunk is hit.chunk and score is hit.score else Hit(chunk, score))
+        admitted.append(hit if chunk is hit.chunk and score is hit.score else replace(hit, chunk=chunk, score=score))
     return AdmittedHits(tuple(usable), tuple(empty), tuple(_describe("hit", found)), tuple(admitted))
 
 

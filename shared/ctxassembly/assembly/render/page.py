@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,6 +51,8 @@ class Page:
     """True if the values of units come from the words of the query."""
     sent: Sent
     """What the conversation has of the text."""
+    chosen: Sequence[int]
+    """The chunks, by their numbers in the pool, that an earlier assembly has chosen for the same query."""
     supplement: RenderedSupplement = NO_SUPPLEMENT
 
     @property

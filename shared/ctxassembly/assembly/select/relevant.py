@@ -12,6 +12,8 @@ from ctxassembly.assembly.units import Units, best_first
 from ctxassembly.safe_repr import pluralize
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ctxassembly.assembly.units import Floats, Ints
 
 FIRST_DISTANCE = 2.0
@@ -39,12 +41,22 @@ def each_text_once(text: Text, units: Units, order: Ints, cost: float) -> tuple[
     return order, copies
 
 
-def relevant_count(units: Units, order: Ints, tokens: Floats, minimum: float, max_tokens: int) -> int:
-    """Return how many of the best units, of these `tokens`, are relevant enough for `max_tokens`; at least 1."""
+def relevant(units: Units, order: Ints, tokens: Floats, limits: tuple[float, int], chosen: Sequence[int]) -> Ints:
+    """Return those of the best units, of these `tokens`, that are relevant enough; at least one.
+
+    `limits` are the least relevance and the most tokens. What is in the chunks `chosen` is relevant in any case.
+    """
+    minimum, max_tokens = limits
     before = np.cumsum(tokens) - tokens
     factors = FIRST_DISTANCE - (FIRST_DISTANCE - 1) * np.minimum(before / max_tokens, 1.0)
     below = np.flatnonzero(units.relevance[order] < 1 - (1 - minimum) * factors)
-    return max(int(below[0]) if len(below) else len(order), min(len(order), 1))
+    count = max(int(below[0]), 1) if len(below) else len(order)
+    if not chosen or count == len(order):
+        return order[:count]
+    is_chosen = np.zeros(len(units.starts), bool)
+    for number in chosen:
+        is_chosen[units.firsts[number] : units.lasts[number]] = True
+    return np.append(order[:count], order[count:][is_chosen[order[count:]]])
 
 
 def stopped_note(selection: Selection, tokens: int, chars_per_token: float) -> str:

@@ -20,7 +20,7 @@ from ctxassembly.assembly.select.fit import Costs, Filling, Fitted, Selection, f
 from ctxassembly.assembly.select.heads import with_heads
 from ctxassembly.assembly.select.needs import with_needs
 from ctxassembly.assembly.select.parts import parts_of
-from ctxassembly.assembly.select.relevant import each_text_once, relevant_count
+from ctxassembly.assembly.select.relevant import each_text_once, relevant
 from ctxassembly.assembly.units import PARTS, Units, best_first
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def _select(page: Page, units: Units) -> Selection:
         room = page.max_tokens / tokens_per_cost if units.leads is units.starts else math.inf
         order, copies = each_text_once(page.text, units, order, room)
     if page.is_by_query and not config.fill:
-        order = order[: relevant_count(units, order, tokens[order], config.min_relevance, page.max_tokens)]
+        limits = config.min_relevance, page.max_tokens
+        order = relevant(units, order, tokens[order], limits, page.chosen)
     # What the conversation has is as relevant as it was: it isn't made up for by text that is less so.
     order = order[~units.barred[order]]
     if not len(order):
