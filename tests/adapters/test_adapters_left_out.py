@@ -18,7 +18,7 @@ from ctxassembly import AssemblyConfig, Chunk, FilterNotSeenWarning, Hit, Memory
 from ctxassembly.errors import ConfigError, InputError, StoreError
 
 WORDS = ("weavers", "looms", "wool", "dyers", "taxes", "smugglers", "markets", "bridges")
-ALONE = AssemblyConfig(neighbors="unfiltered", window=0)
+ALONE = AssemblyConfig(neighbors="unfiltered", window=0, cite="document")
 NOTHING = "Nothing that was left out matches."
 
 
@@ -29,7 +29,7 @@ def chunk(index: int, tenant: str = "ours", document: str = "valley") -> Chunk:
 
 
 CHUNKS = [chunk(index) for index in range(len(WORDS))]
-CONTEXT = assemble([Hit(CHUNKS[index]) for index in (4, 0, 2, 6)], AssemblyConfig(granularity="chunk", max_tokens=60))
+CONTEXT = assemble([Hit(CHUNKS[index]) for index in (4, 0, 2, 6)], AssemblyConfig(granularity="chunk", max_tokens=60, cite="document"))
 
 
 class Down:
@@ -133,7 +133,7 @@ def test_a_chunk_of_which_only_a_part_was_read_is_left_out_too(door: Door) -> No
 
 def test_documents_keep_their_labels_and_new_ones_count_on(door: Door) -> None:
     others = [chunk(0, document=name) for name in ("loom", "wool")]
-    config = AssemblyConfig(granularity="chunk", max_tokens=25)
+    config = AssemblyConfig(granularity="chunk", max_tokens=25, cite="document")
     context = assemble([Hit(CHUNKS[4]), Hit(CHUNKS[6]), *map(Hit, others)], config)
     own = tool(door, MemoryStore([*CHUNKS, *others]), context)
     labels = [own.read(document=name)[0][:3] for name in ("valley", "loom", "wool")]
