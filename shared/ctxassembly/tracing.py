@@ -18,12 +18,11 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from ctxassembly.data.candidates import EMPTY, Candidate, Reason
+from ctxassembly.data.candidates import Candidate, Reason
 from ctxassembly.data.chunks import Hit, RetrievedFragment
 from ctxassembly.data.citations import ContextData
 from ctxassembly.data.trace import Decision, Stage, StageBegan, StageEnded
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.wording.metadata_labels import MetadataReader
 
 _ID_CHARS = 80
 MAX_SHOWN_HITS = 40
@@ -228,10 +227,3 @@ def _fragment(rank: int, hit: Hit) -> RetrievedFragment:
     is_whole = shown is text and hit.chunk.vector is None
     chunk = hit.chunk if is_whole else replace(hit.chunk, text=shown, vector=None)
     return RetrievedFragment(rank, chunk, hit.score, len(text))
-
-
-def decide_empty(candidate: Candidate, reader: MetadataReader) -> Decision:
-    """Return the decision on a candidate without text."""
-    chunk = candidate.chunk
-    placed = chunk.id, chunk.document_id, candidate.rank, candidate.distance, candidate.score
-    return Decision(*placed, "dropped", EMPTY, search_method=reader.format_value(chunk, "search_method"))

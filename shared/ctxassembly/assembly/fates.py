@@ -6,13 +6,12 @@ says of the question, or because only the window's neighbors were asked for.
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from ctxassembly.assembly.decisions import Outcomes
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.page import Page
@@ -28,15 +27,11 @@ from ctxassembly.data.candidates import (
     OVER_BUDGET,
     REPEATED,
     Candidate,
-    Reason,
     Shortening,
 )
 from ctxassembly.data.chunks import Span
-from ctxassembly.data.trace import Decision, Outcome, Shortened
+from ctxassembly.data.trace import Shortened
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.text.words import TermQuery
-from ctxassembly.tracing import is_retained
-from ctxassembly.wording.metadata_labels import MetadataReader
 
 
 class Fate(NamedTuple):
@@ -122,16 +117,6 @@ class Known(NamedTuple):
     """Neighbors farther from their hit were fetched for the query to choose from."""
 
 
-class Outcomes(NamedTuple):
-    """What became of a chunk of the pool, as its decision says it."""
-
-    outcome: Outcome
-    reason: Any
-    because_of: str | None = None
-    stripped: int = 0
-    tokens: int | None = None
-
-
 def find_outcomes(known: Known) -> list[Outcomes]:
     """Return what became of each chunk of the pool, by its number."""
     is_offered = np.zeros(len(known.selection.units.starts) + 1, np.intp)
@@ -186,51 +171,20 @@ def _container(known: Known, number: int) -> str | None:
     return known.pool.candidates[at].chunk.id if at >= 0 and known.fates[at].characters else None
 
 
-def decide(
-    known: Known,
-    outcomes: Sequence[Outcomes],
-    everything: Sequence[Candidate],
-    copies: Mapping[int, tuple[Candidate, Reason]],
-    query: str | None,
-    reader: MetadataReader,
-) -> Iterator[Decision]:
-    """Yield the decision on each candidate of `everything`. `copies` has the original of each copy."""
-    term_query = TermQuery(query) if query else None
-    numbers = {candidate.key: number for number, candidate in enumerate(known.pool.candidates)}
-    top = best_in_chunks(known.selection.units, known.selection.units.relevance).tolist() if query else []
-    copy_ids: dict[int, list[str]] = defaultdict(list)
-    for candidate in everything if copies else ():
-        if candidate.key in copies:
-            copy_ids[copies[candidate.key][0].key].append(candidate.chunk.id)
-    for candidate in everything:
-        original, why = copies.get(candidate.key, (candidate, None))
-        number = numbers[original.key]
-        now, fate, part = known.pool.candidates[number], known.fates[number], known.shortened.get(number)
-        outcome, reason, because_of, stripped, tokens = outcomes[number]
-        value = round(top[number], 3) if top and why is None and math.isfinite(top[number]) else None
-        document_id, score = now.chunk.document_id, now.score
-        if why is not None:
-            document_id, score, part, tokens = candidate.chunk.document_id, candidate.score, None, None
-            if outcome != "dropped":
-                because_of = because_of or now.chunk.id
-                outcome, reason = ("contained" if why == CONTAINED else "duplicate"), why
-            stripped = len(candidate.chunk.text) if outcome == "contained" else 0
-        is_known = (fate.characters and why is None) or is_retained(candidate)
-        yield Decision(
-            candidate.chunk.id,
-            document_id,
-            candidate.rank,
-            candidate.distance,
-            score,
-            outcome,
-            reason,
-            because_of,
-            tuple(copy_ids.get(candidate.key, ())),
-            stripped,
-            tokens,
-            part,
-            None if candidate.distance else reader.format_value(candidate.chunk, "search_method"),
-            term_query.find_terms(candidate.chunk.text) if term_query and is_known else None,
-            value,
-            known.barred.sent_as.get(number),
+def outcomes_by_key(
+    known: Known, outcomes: Sequence[Outcomes], *, is_by_query: bool
+) -> dict[int, tuple[Candidate, Outcomes]]:
+    """Return each candidate of the pool with what became of it, by its key, and with all that its decision says."""
+    units = known.selection.units
+    relevance = best_in_chunks(units, units.relevance).tolist() if is_by_query else [None] * len(outcomes)
+    return {
+        candidate.key: (
+            candidate,
+            outcomes[number]._replace(
+                shortened=known.shortened.get(number),
+                relevance=relevance[number],
+                sent_as=known.barred.sent_as.get(number),
+            ),
         )
+        for number, candidate in enumerate(known.pool.candidates)
+    }

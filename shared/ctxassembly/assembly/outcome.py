@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ctxassembly.assembly.cite import cite
+from ctxassembly.assembly.decisions import Outcomes, decide, decide_empty
 from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.fates import (
     Known,
-    Outcomes,
-    decide,
     find_fates,
     find_outcomes,
     left_out_note,
+    outcomes_by_key,
     shortened_chunks,
 )
 from ctxassembly.assembly.render.labels import Layout
@@ -28,7 +28,7 @@ from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate,
 from ctxassembly.data.late import LateTuple
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Shortened, Trace
-from ctxassembly.tracing import Lineage, TraceRecorder, count_by_reason, decide_empty, retain_hits
+from ctxassembly.tracing import Lineage, TraceRecorder, count_by_reason, retain_hits
 from ctxassembly.wording.formats import infer_format
 
 
@@ -65,8 +65,9 @@ def make_context(
         if page.is_by_query and not config.fill:
             log.notes += filter(None, [stopped_note(selection, load.tokens, chars_per_token)])
         asked = query if page.is_by_query else None
-        decided = partial(decide, known, outcomes, everything, copies, asked, reader)
-        decisions = LateTuple(lambda: (*decided(), *(decide_empty(candidate, reader) for candidate in empty)))
+        by_key = partial(outcomes_by_key, known, outcomes, is_by_query=bool(asked))
+        decided = partial(decide, everything, copies=copies, query=asked, reader=reader)
+        decisions = LateTuple(lambda: (*decided(by_key()), *(decide_empty(candidate, reader) for candidate in empty)))
     labels = rendered.layout.labels
     included = [pool.candidates[number] for number in sorted({at for label in labels for at in label.chunks})]
     if selection is not None:

@@ -21,6 +21,7 @@ from ctxassembly.assembly.arguments import (
 )
 from ctxassembly.assembly.call import Call, System, SystemFlow
 from ctxassembly.assembly.cite import cite
+from ctxassembly.assembly.decisions import Outcomes, decide, decide_empty
 from ctxassembly.assembly.expansion.admit import admit_hits
 from ctxassembly.assembly.supplement import as_supplement
 from ctxassembly.assembly.text_blocks import Style, TextBlock, render_blocks
@@ -29,25 +30,19 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.data.candidates import (
     COMPRESSIONS,
-    CONTAINED,
     EMPTY,
-    EXACT_DUPLICATE,
-    NEAR_DUPLICATE,
     OUTSIDE_WINDOW,
     OVER_BUDGET,
-    SEMANTIC_DUPLICATE,
     Candidate,
+    Reason,
 )
 from ctxassembly.data.requests import Request
-from ctxassembly.data.trace import Decision, Shortened, Trace
+from ctxassembly.data.trace import Decision, Outcome, Shortened, Trace
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.text.words import TermQuery
 from ctxassembly.tokens.counter import counter_for
-from ctxassembly.tracing import TraceRecorder, count_by_reason, decide_empty, is_retained, retain_hits
+from ctxassembly.tracing import TraceRecorder, count_by_reason, retain_hits
 from ctxassembly.wording.formats import infer_format
-
-_COPIES = (EXACT_DUPLICATE, NEAR_DUPLICATE, SEMANTIC_DUPLICATE)
 
 
 def system_flow(call: AssemblyCall, services: Services, clock: Callable[[], float]) -> SystemFlow:
@@ -194,46 +189,21 @@ def _decisions(
     kept, stripped = {piece.candidate.key: piece.candidate for piece in pieces}, defaultdict[int, int](int)
     for piece in pieces:
         stripped[piece.candidate.key] += piece.overlap
-    copies: dict[int, list[str]] = defaultdict(list)
     everything = (*call.hits, *call.neighbors)
+    outcomes: dict[int, tuple[Candidate, Outcomes]] = {}
+    copies: dict[int, tuple[Candidate, Reason]] = {}
     for candidate in everything:
-        if (drop := call.drops.get(candidate.key)) and drop.because_of and candidate.key not in kept:
-            copies[drop.because_of.key].append(candidate.chunk.id)
-    terms = TermQuery(call.query) if call.query else None
-    reader = Style().reader()
-    for candidate in everything:
-        now, drop = kept.get(candidate.key, candidate), call.drops.get(candidate.key)
-        chunk, key, part = now.chunk, candidate.key, shortened.get(candidate.key)
-        tokens, because_of, chars = None, None, stripped.get(key, 0)
+        key, part, drop = candidate.key, shortened.get(candidate.key), call.drops.get(candidate.key)
         if key in kept:
-            outcome = "kept" if part is None else "compressed" if part.by in COMPRESSIONS else "cut"
-            reason: Any = part.by if part is not None else "neighbor" if candidate.distance else "hit"
+            outcome: Outcome = "kept" if part is None else "compressed" if part.by in COMPRESSIONS else "cut"
+            reason = part.by if part is not None else "neighbor" if candidate.distance else "hit"
+            outcomes[key] = kept[key], Outcomes(outcome, reason, None, stripped[key], None, part)
+        elif drop is not None and drop.because_of is not None:
+            copies[key] = _original(drop.because_of, call), drop.reason
         else:
-            original = _original(candidate, call)
-            outcome, reason, because_of = "dropped", drop.reason if drop else OVER_BUDGET, None
-            if original is not candidate and original.key in kept:
-                outcome = "contained" if reason == CONTAINED else "duplicate" if reason in _COPIES else "dropped"
-                because_of, chars = original.chunk.id, len(chunk.text) if reason == CONTAINED else 0
-            elif original is not candidate:  # a copy shares the fate of its original
-                reason = call.drops[original.key].reason if original.key in call.drops else OVER_BUDGET
-            tokens = None if original is not candidate else count(chunk.text)
-        known = key in kept or is_retained(candidate)
-        yield Decision(
-            chunk_id=chunk.id,
-            document_id=chunk.document_id,
-            rank=candidate.rank,
-            distance=candidate.distance,
-            score=now.score,
-            outcome=outcome,  # type: ignore[arg-type]
-            reason=reason,
-            because_of=because_of,
-            replaced=tuple(copies.get(key, ())),
-            stripped_chars=chars,
-            tokens=tokens,
-            shortened=part,
-            search_method=None if candidate.distance else reader.format_value(chunk, "search_method"),
-            matches=terms.find_terms(chunk.text) if terms and known else None,
-        )
+            reason = drop.reason if drop else OVER_BUDGET
+            outcomes[key] = candidate, Outcomes("dropped", reason, tokens=count(candidate.chunk.text))
+    return decide(everything, outcomes, copies, call.query, Style().reader())
 
 
 def _original(candidate: Candidate, call: Call) -> Candidate:
