@@ -129,6 +129,6 @@ def test_each_cache_stands_in_the_table_with_its_bound() -> None:
     named = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
     files = [file for file in source.rglob("*.py") if makes.search(file.read_text(encoding="utf-8"))]
     modules = {".".join(file.relative_to(source).with_suffix("").parts).removesuffix(".__init__") for file in files}
-    beside = {"tokens.cache", "assembly.selection.shorten"}  # what others use; and one that ends with its call
+    beside = {"assembly.selection.shorten"}  # what others use; and one that ends with its call
     assert "tokens.counter" in modules
     assert {module for module in modules - beside if f"`{module}`" not in named} == set()

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from ctxassembly.runtime.scorers import TextCache
 from ctxassembly.tokens import counter as tokens
-from ctxassembly.tokens.cache import TextCache
 from ctxassembly.tokens.counter import load_encoding
 from scenario import BUDGET, ENCODING, Scenario, scenario
 from speed import __main__ as command

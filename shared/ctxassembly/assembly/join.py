@@ -2,19 +2,29 @@
 
 A chunk is three offsets: where it begins, where it begins to own its text, and where it ends. What is between its begin
 and its own text is overlap, which the chunk before it has.
+
+Where two chunks meet, their offsets are believed first, and only where the text agrees: splitters get them wrong.
+Without offsets the longest text that ends the first chunk and begins the second is the overlap, if it is long enough to
+be no accident and if it can be meant in one way only (`adjacency/overlap.py`). A shorter one is found if
+`number_chunks` recorded it.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ctxassembly.assembly.adjacency.joints import find_join
+from ctxassembly.assembly.adjacency.overlap import overlap_length
+from ctxassembly.assembly.adjacency.positions import chunk_section, claimed_overlap, overlap_by_offset
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.text.sentences import PAD
 
 _GAP = PAD[:2]
 """Between texts that don't continue each other."""
+_NEXT_LINE = "\n"
+"""Between two chunks where a splitter stripped white space."""
 
 
 class Text(NamedTuple):
@@ -43,7 +53,7 @@ def join(pool: Pool, config: AssemblyConfig) -> Text:
         text = chunk.text
         if before is not None and number not in first_of:
             is_adjacent = candidate.position - before.position <= 1
-            joint = find_join(before.chunk, chunk, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
+            joint = _find_join(before.chunk, chunk, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
         overlap, glue = joint or (0, _GAP)
         parts += (glue, text[overlap:] if overlap else text)
         size += len(glue)
@@ -59,3 +69,50 @@ def join(pool: Pool, config: AssemblyConfig) -> Text:
         before = candidate if overlap < len(text) or before is None else before._replace(position=candidate.position)
     parts.append(PAD)
     return Text("".join(parts), begins, owns, ends, breaks, opens)
+
+
+def _find_join(
+    first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, max_chars: int | None
+) -> tuple[int, str] | None:
+    """Return the overlap of `second` with `first`, which comes before it, and what is between them; None for a gap.
+
+    Chunks that are not `is_adjacent` by their position are joined only if their offsets prove that nothing is between
+    them. For chunks of different pages or sections only shared text is such a proof, never touching offsets.
+    Approximate offsets say where to look for shared text.
+    """
+    offset_overlap = overlap_by_offset(first, second)
+    # Offsets that the text bears out.
+    if (
+        offset_overlap is not None
+        and offset_overlap >= 0
+        and (is_adjacent or offset_overlap > min_chars or chunk_section(first) == chunk_section(second))
+    ):
+        return offset_overlap, ""
+    # Approximate offsets say only that shared text is to be looked for, and indexes that aren't adjacent that it isn't.
+    if not is_adjacent:
+        if first.index is not None or second.index is not None or claimed_overlap(first, second) <= min_chars:
+            return None
+        shared = overlap_length(first.text, second.text, min_chars, max_chars)
+        return (shared, "") if shared else None
+    # A gap of a few characters is white space that the splitter stripped: there is no overlap to look for.
+    if offset_overlap is not None and offset_overlap >= -min_chars:
+        return 0, _NEXT_LINE
+    if offset_overlap is not None and first.index is None and second.index is None and _is_gap(first, second):
+        return None
+    # Adjacent, with unknown or wrong offsets: find the overlap in the texts. If none is found, the chunks touch.
+    shared = _recorded_overlap(first, second) or overlap_length(first.text, second.text, min_chars, max_chars)
+    return (shared, "") if shared else (0, _NEXT_LINE)
+
+
+def _recorded_overlap(first: Chunk, second: Chunk) -> int:
+    """Return the overlap that the metadata of `second` have; 0 if they have none, or `first` doesn't end with it."""
+    length = second.metadata.get(MetadataKeys.overlap[0])
+    if not isinstance(length, int) or isinstance(length, bool) or not 0 < length <= len(second.text):
+        return 0
+    return length if first.text.endswith(second.text[:length]) else 0
+
+
+def _is_gap(first: Chunk, second: Chunk) -> bool:
+    """Return True if text is missing between two chunks whose offsets leave a gap: no link says that they adjoin."""
+    is_linked = first.next_id == second.id or second.prev_id == first.id
+    return not is_linked and chunk_section(first) == chunk_section(second)

@@ -131,15 +131,6 @@ class HeaderDetail(IntEnum):
     NONE = 3
 
 
-class Join(NamedTuple):
-    """The way a chunk continues the one before."""
-
-    overlap: int
-    """Characters at its beginning that the chunk before has already."""
-    separator: str
-    """The white space to write between the two; empty if they touch."""
-
-
 class TextPiece(NamedTuple):
     """The verbatim slice `candidate.chunk.text[start:end]` as it appears in a passage, after `separator`."""
 

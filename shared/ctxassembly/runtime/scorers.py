@@ -14,11 +14,11 @@ import inspect
 import math
 import weakref
 from array import array
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from operator import mul
 from sys import getsizeof
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ctxassembly.assembly.dedup.semantic import unit_vector
 from ctxassembly.data.chunks import Chunk
@@ -27,7 +27,6 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import RerankedPosition, Reranker
 from ctxassembly.runtime.driver import Port, adrive, drive
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.tokens.cache import TextCache
 
 MAX_BYTES = 16_000_000
 """Of what one scorer said: the vectors of some 8,000 sentences of 100 characters by a model of 384 dimensions."""
@@ -45,8 +44,62 @@ _EMBED_METHODS = (
 PAIR_METHODS = ("score", "predict")
 """The name in LangChain's cross-encoders, and in sentence-transformers'."""
 
-Memory = TextCache[Any]
 ScoringFlow = Generator[Any, Any, TextScores]
+T = TypeVar("T")
+MAX_TEXT_CHARS = 131_072
+"""Characters of the longest text that is kept: a longer one would take the room of hundreds of chunks."""
+ENTRY_BYTES = 400
+"""Most bytes of an entry besides its text: its place in a dict, a tuple, and the ends of the text in it. `bytes_of`
+returns what a value takes beyond that."""
+
+
+class TextCache(Generic[T]):
+    """Values by text, in at most about `max_bytes`; least recently used texts are evicted first.
+
+    The entries live in two generations. A text that is new or asked for is put into the younger one. When that reaches
+    half of the bytes, the older one is dropped and the younger one takes its place. So a look-up costs one look into a
+    dict or two, and threads need no lock: at worst one of them computes a value that another is about to store.
+
+    >>> lengths = TextCache[int](1_000_000)
+    >>> lengths.get("water") or lengths.put("water", 5)
+    5
+    """
+
+    __slots__ = ("_bytes", "_bytes_of", "_generation_bytes", "_old", "recent")
+
+    def __init__(self, max_bytes: int, bytes_of: Callable[[T], int] = lambda _: 0) -> None:
+        self._generation_bytes = max_bytes // 2
+        self._bytes_of = bytes_of
+        self.recent: dict[str, T] = {}
+        """The younger generation. Callers in a hot loop look here before they call `get`."""
+        self._old: dict[str, T] = {}
+        self._bytes = 0
+
+    def get(self, text: str) -> T | None:
+        """Return the value of `text`; None if it is unknown or forgotten."""
+        known = self.recent.get(text)
+        if known is None and (known := self._old.get(text)) is not None:
+            self.put(text, known)
+        return known
+
+    def put(self, text: str, value: T) -> T:
+        """Store `value` for `text`, and return it."""
+        if len(text) <= MAX_TEXT_CHARS:
+            # The figure of `getsizeof`, in a twentieth of its time.
+            size = text.__sizeof__() + ENTRY_BYTES + self._bytes_of(value)
+            known = self.recent.get(text)
+            self._bytes += size if known is None else self._bytes_of(value) - self._bytes_of(known)
+            if self._bytes > self._generation_bytes:
+                self._old, self.recent, self._bytes = self.recent, {}, size
+            self.recent[text] = value
+        return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.recent, self._old, self._bytes = {}, {}, 0
+
+
+Memory = TextCache[Any]
 
 
 class _EmbedQuery(NamedTuple):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble, presets
 from ctxassembly.protocols import Store
 from ctxassembly.published import FiveStage
-from ctxassembly.tokens.cache import TextCache
+from ctxassembly.runtime.scorers import TextCache
 from scenario import BUDGET, ENCODING, PlaceStore, Scenario
 
 REFERENCE = "reference"

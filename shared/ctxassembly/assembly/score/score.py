@@ -8,10 +8,9 @@ import numpy as np
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
+from ctxassembly.assembly.score.chunks import even_out, retrieval_values
 from ctxassembly.assembly.score.names import name_values, title_values
-from ctxassembly.assembly.score.retrieved import retrieval_values
 from ctxassembly.assembly.score.speakers import speaker_values
-from ctxassembly.assembly.score.tables import even_out
 from ctxassembly.assembly.score.weights import WEIGHTS
 from ctxassembly.assembly.score.words import word_values
 from ctxassembly.assembly.units import Units, best_of_chunks

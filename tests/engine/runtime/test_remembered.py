@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from sys import getsizeof
 
-from ctxassembly.tokens.cache import ENTRY_BYTES, MAX_TEXT_CHARS, TextCache
+from ctxassembly.runtime.scorers import ENTRY_BYTES, MAX_TEXT_CHARS, TextCache
 
 SIZE = getsizeof("00000") + ENTRY_BYTES
 
