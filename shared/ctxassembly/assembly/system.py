@@ -201,8 +201,8 @@ def _decisions(
         elif drop is not None and drop.because_of is not None:
             copies[key] = _original(drop.because_of, call), drop.reason
         else:
-            reason = drop.reason if drop else OVER_BUDGET
-            outcomes[key] = candidate, Outcomes("dropped", reason, tokens=count(candidate.chunk.text))
+            why_dropped = drop.reason if drop else OVER_BUDGET
+            outcomes[key] = candidate, Outcomes("dropped", why_dropped, tokens=count(candidate.chunk.text))
     return decide(everything, outcomes, copies, call.query, Style().reader())
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import safe_repr, to_text
-from ctxassembly.wording.formats import NEEDS, Heading, Need, reference_text
+from ctxassembly.wording.formats import NEEDS, Heading, reference_text
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.unicode import one_line
 
@@ -96,7 +96,7 @@ class MetadataReader:
         chunk: Chunk,
         chunks: Iterable[Chunk],
         safe: Callable[[str], str] = str,
-        needs: Collection[Need] = NEEDS,
+        needs: Collection[str] = NEEDS,
     ) -> Heading:
         """Return what a header may show of `chunk`, with the pages of `chunks`: as far as it `needs` it.
 
