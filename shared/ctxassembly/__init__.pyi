@@ -38,10 +38,10 @@ from ctxassembly.stores.memory import MemoryIndex as MemoryIndex
 from ctxassembly.stores.memory import MemoryStore as MemoryStore
 from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
 from ctxassembly.stores.qdrant.index import QdrantIndex as QdrantIndex
+from ctxassembly.tokens.budget import Share as Share
 from ctxassembly.tokens.budget import TokenBudget as TokenBudget
 from ctxassembly.tokens.history import History as History
 from ctxassembly.tokens.history import trim_history as trim_history
-from ctxassembly.tokens.shares import Share as Share
 from ctxassembly.wording.formats import Heading as Heading
 
 __version__: str

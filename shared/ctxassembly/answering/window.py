@@ -22,9 +22,8 @@ from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import describe_error, pluralize
-from ctxassembly.tokens.budget import TokenBudget
+from ctxassembly.tokens.budget import CONVERSATION, DOCUMENTS, TokenBudget
 from ctxassembly.tokens.counter import counter_for
-from ctxassembly.tokens.shares import CONVERSATION, DOCUMENTS
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.label_guards import escape_labels
 from ctxassembly.wording.prompts import system_prompt, user_prompt

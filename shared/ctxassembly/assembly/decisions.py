@@ -8,13 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctxassembly.data.candidates import CONTAINED, EMPTY, Candidate, Reason
-from ctxassembly.data.trace import Decision, Outcome, Shortened
+from ctxassembly.data.trace import IN_CONTEXT, Decision, Outcome, Shortened
 from ctxassembly.text.words import TermQuery
 from ctxassembly.tracing import is_retained
 from ctxassembly.wording.metadata_labels import MetadataReader
-
-READ: frozenset[Outcome] = frozenset({"kept", "cut", "compressed"})
-"""The outcomes of chunks that have text of their own in the context."""
 
 
 class Outcomes(NamedTuple):
@@ -52,7 +49,7 @@ def decide(
         now, one = outcomes[original.key]
         if why is not None:
             now, one = candidate, _of_copy(candidate, now, one, why)
-        is_known = (one.outcome in READ and why is None) or is_retained(candidate)
+        is_known = (one.outcome in IN_CONTEXT and why is None) or is_retained(candidate)
         is_chosen = one.relevance is not None and math.isfinite(one.relevance)
         yield Decision(
             candidate.chunk.id,

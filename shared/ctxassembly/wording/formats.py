@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from ctxassembly.wording.languages.language import Language
+from ctxassembly.wording.languages import Language
 from ctxassembly.wording.unicode import escape_xml
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, ConfigError, Share, TokenBudget, assemble
-from ctxassembly.tokens.shares import divide
+from ctxassembly.tokens.budget import divide
 
 NAMES = ("documents", "conversation", "tool_results", "memory")
 TOKENS = st.integers(0, 3_000)
