@@ -70,6 +70,13 @@ def character_table() -> CharacterTable:
     return CharacterTable(kinds, plain)
 
 
+def table_of(characters: str) -> NDArray[np.bool_]:
+    """Return by character code whether it is one of `characters`."""
+    table = np.zeros(_PLANE, bool)
+    table[[*map(ord, characters)]] = True
+    return table
+
+
 def codes_of(text: str) -> Codes:
     """Return the code of each character of `text`: one number for each, also beyond the basic plane."""
     encoded = text.encode("utf-16-le", "surrogatepass")

@@ -88,7 +88,7 @@ def find_words(kinds: Bytes) -> tuple[Ints, Ints]:
 
 def first_letters(plain: Codes, starts: Ints, lengths: Ints) -> Ints:
     """Return a number of `FIRST_BITS` for the first two letters of each word."""
-    two = np.ndarray((len(plain) - len(PAD),), "<u4", plain, 0, (2,))[starts] & _FIRST_MASKS[lengths]
+    two = np.ndarray((len(plain) - len(PAD),), "<u4", plain, 0, (2,)).take(starts) & _FIRST_MASKS[lengths]
     return ((two ^ two >> FIRST_BITS - 1) & (1 << FIRST_BITS) - 1).astype(np.intp)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ctxassembly.text.kinds import CLOSING, LETTER, LOWER, NEWLINE, SPACE, STOP, UNSPACED, WIDE_STOP
+from ctxassembly.text.kinds import CLOSING, LETTER, LOWER, NEWLINE, SPACE, STOP, UNSPACED, WIDE_STOP, table_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     Ints = NDArray[np.intp]
 
 _DIGITS = (ord("0"), ord("9"))
-_FULL_STOP, _BAR, _COLON, _BRACKET = map(ord, ".|:)")
-_BRACES = [*map(ord, "{}")]
-_ROMAN = [*map(ord, "ivx")]
+_FULL_STOP, _BAR, _COLON, _BRACKET, _BRACE = map(ord, ".|:){")
+_IS_BRACE, _IS_ROMAN = table_of("{}"), table_of("ivx")
 MIN_WRAPPED, MIN_WRAPPED_UNSPACED = 40, 12
 """Characters of the shortest line that may be full: nobody breaks prose to less. Wide characters need half the room."""
-_OPENING = [*map(ord, "\"'\u201c\u2018\u00ab(*`")]
+_IS_OPENING = table_of("\"'\u201c\u2018\u00ab(*`")
 """Marks that may be before the first word of a line."""
 _CARRIAGE_RETURN = ord("\r")
-_OPEN_ENDINGS = [*map(ord, ',-\u2010"\u201d\u2019\u00bb;')]
+_IS_OPEN_ENDING = table_of(',-\u2010"\u201d\u2019\u00bb;')
 """Last characters of a line after which, as after a letter, the sentence may go on."""
 _FEW_BLANKS = 8
 """Blanks in a row that are stepped over one by one; more are rare."""
@@ -40,8 +39,8 @@ MAX_CELL = 24
 """Characters of the longest line without a letter that is a cell of the row above; a longer one is a row itself."""
 MAX_ITEM_NUMBER = 5
 """Characters up to the stop of the number of an item, such as "(iv)." or "12.3."."""
-MAX_SHORT = 4
-"""Letters of the longest word that may be an abbreviation by its place."""
+MAX_SHORT, MAX_ROMAN = 4, 3
+"""Letters of the longest word that may be an abbreviation by its place, and of a number such as "iii"."""
 _ABBREVIATIONS = (
     "abb abs afb al app art arts aufl bd bijv blz bsp bzgl bzw ca cap cf chap co cr dr dra dres ed eds eq etc evtl ext "
     "fa ff fig figs fr geb gegr ggf hr hrsg hw ihv inc incl inkl jr kap lit ltd max min mme mr mrs ms mw nr nos nl no "
@@ -75,7 +74,7 @@ _NUMBERED = re.compile(r"[^\W\d_]{1,12} \d{1,3}[A-Za-z]?\Z")
 
 def _keys(words: str) -> NDArray[np.uint64]:
     """Return the numbers of `words` of at most four letters, ascending."""
-    numbers = [sum(ord(letter) << 16 * place for place, letter in enumerate(word[::-1])) for word in words.split()]
+    numbers = [sum(ord(letter) << 16 * place for place, letter in enumerate(word)) for word in words.split()]
     return np.array(sorted(numbers), np.uint64)
 
 
@@ -113,21 +112,26 @@ def merge_sorted(*parts: Ints) -> Ints:
 
 def _begins(lines: Ints, kinds: Bytes, plain: Codes) -> Bools:
     """Return whether each of `lines` begins a sentence, by where it begins."""
-    ends = np.append(lines[1:], len(kinds)) - 1  # the break before the next line; blank lines count with the line
+    # Up to the break before the next line; blank lines count with the line, but for those that pad the text.
+    ends = np.append(lines[1:], len(kinds) - _FEW_BLANKS) - 1
     ends = last_characters(ends, kinds)
     lengths = ends - lines + 1
-    letters = np.flatnonzero(((kinds & LETTER) > 0) & ~((plain >= _DIGITS[0]) & (plain <= _DIGITS[1])))
-    goes_on = np.searchsorted(letters, ends, "right") == np.searchsorted(letters, lines)
+    is_letter = ((kinds & LETTER) > 0) & ~((plain >= _DIGITS[0]) & (plain <= _DIGITS[1]))
+    goes_on = ~np.logical_or.reduceat(is_letter, lines)
     # A long line of digits is a row itself, but for a rule below the head of a table, which has no digit either.
     for number in np.flatnonzero(goes_on & (lengths > MAX_CELL)).tolist():
         goes_on[number] = not (kinds[lines[number] : ends[number] + 1] & LETTER).any()
-    goes_on &= ~np.isin(
-        plain[_skip_blanks(lines, kinds, 1, SPACE | NEWLINE)], _BRACES
-    )  # each is a line of JSON or code
+    goes_on &= ~_IS_BRACE[plain[_skip_blanks(lines, kinds, 1, SPACE | NEWLINE)]]  # each is a line of JSON or code
     goes_on[1:] |= _is_wrapped(lines, ends, lengths, kinds, plain)
     goes_on[:1] = False
     begins: Bools = ~goes_on
     return begins
+
+
+def run_lengths(flags: Bools) -> Ints:
+    """Return for each row of `flags` how many it begins with that are true."""
+    lengths: Ints = np.logical_and.accumulate(flags, 1).sum(1)
+    return lengths
 
 
 def last_characters(ends: Ints, kinds: Bytes) -> Ints:
@@ -156,10 +160,10 @@ def _is_wrapped(lines: Ints, ends: Ints, lengths: Ints, kinds: Bytes, plain: Cod
     last, first = ends[:-1], lines[1:]
     breaks = np.where(plain[first - 2] == _CARRIAGE_RETURN, first - 3, first - 2)
     is_next_line = (kinds[breaks] & NEWLINE) == 0
-    for _ in range(_FEW_BLANKS):  # an indentation, or marks before the first word
-        is_before = ((kinds[first] & (SPACE | NEWLINE)) == SPACE) | np.isin(plain[first], _OPENING)
-        first = first + is_before
-    is_open = ((kinds[last] & LETTER) > 0) | (plain[last][:, None] == _OPEN_ENDINGS).any(1)
+    ahead = first[:, None] + np.arange(_FEW_BLANKS)
+    # An indentation, or marks before the first word.
+    first = first + run_lengths(((kinds[ahead] & (SPACE | NEWLINE)) == SPACE) | _IS_OPENING[plain[ahead]])
+    is_open = ((kinds[last] & LETTER) > 0) | _IS_OPEN_ENDING[plain[last]]
     before = np.append(0, lengths[:-2]) if len(lengths) > 1 else lengths[:0]
     around = np.maximum(before, lengths[1:])
     bars = np.flatnonzero(plain == _BAR)
@@ -167,9 +171,7 @@ def _is_wrapped(lines: Ints, ends: Ints, lengths: Ints, kinds: Bytes, plain: Cod
     is_full = (lengths[:-1] >= MIN_WRAPPED) & ~has_cells
     is_small = (kinds[first] & LOWER) > 0
     # A capital may begin a heading as well: its word must not have had room on the line before.
-    word_ends = first.copy()
-    for _ in range(_LOOK_BACK):
-        word_ends = word_ends + ((kinds[word_ends] & LETTER) > 0)
+    word_ends = first + run_lengths((kinds.take(first[:, None] + np.arange(_LOOK_BACK), mode="clip") & LETTER) > 0)
     is_word = (word_ends > first) & ~((plain[first] >= _DIGITS[0]) & (plain[first] <= _DIGITS[1]))
     had_no_room = lengths[:-1] + (word_ends - first) >= np.maximum(around, MIN_WRAPPED)
     is_label = plain[word_ends] == _COLON
@@ -201,18 +203,18 @@ def _is_inside(text: str, stops: Ints, starts: Ints, lines: Ints, kinds: Bytes, 
     """Return whether each stop is inside a sentence, which goes on at `starts`."""
     line_starts = lines[np.searchsorted(lines, stops, "right") - 1]
     first = _skip_blanks(line_starts, kinds, 1, SPACE | NEWLINE)
-    is_row = (plain[first] == _BAR) | (plain[first] == _BRACES[0])
-    letters = [(kinds[stops - step] & LETTER) > 0 for step in range(1, MAX_SHORT + 2)]
-    run = np.cumprod(letters, axis=0).sum(0)  # the letters before the stop, one more than MAX_SHORT at most
-    keys = np.zeros(len(stops), np.uint64)
-    for step in range(1, MAX_SHORT + 1):
-        keys |= plain[stops - step].astype(np.uint64) * (run >= step) << np.uint64(16 * step - 16)
+    is_row = (plain[first] == _BAR) | (plain[first] == _BRACE)
+    steps = np.arange(1, MAX_SHORT + 2)
+    places = stops[:, None] - steps
+    run = run_lengths((kinds[places] & LETTER) > 0)  # the letters before the stop, one more than MAX_SHORT at most
+    fours: NDArray[np.uint64] = np.ndarray((len(plain) - MAX_SHORT,), "<u8", plain, 0, (2,))  # four letters in one load
+    keys = fours[stops - MAX_SHORT] >> (16 * np.maximum(MAX_SHORT - run, 0)).astype(np.uint64)
     is_known = _KNOWN.take(np.searchsorted(_KNOWN, keys), mode="clip") == keys
     is_known = np.where(run > MAX_SHORT, (keys == _ENDINGS[0]) | (keys == _ENDINGS[1]), is_known)
     is_short = (run > 0) & ((run <= MAX_SHORT) | is_known)
     last = plain[stops - 1]
     is_number = (last >= _DIGITS[0]) & (last <= _DIGITS[1])
-    is_roman = np.logical_and.reduce([(run < step) | np.isin(plain[stops - step], _ROMAN) for step in range(1, 4)])
+    is_roman = (_IS_ROMAN[plain[places]] | (run[:, None] < steps))[:, :MAX_ROMAN].all(1)
     before = stops - run
     begins_in_digit = (plain[before] >= _DIGITS[0]) & (plain[before] <= _DIGITS[1])
     begins = (stops - line_starts < MAX_ITEM_NUMBER) | (
