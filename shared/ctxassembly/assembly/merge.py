@@ -36,8 +36,9 @@ def merge(units: Units, begins: Bools) -> Units:
 def divide(units: Units, number: int, offset: int) -> Units:
     """Return `units` of which the one at `number` is two, from its start to `offset` and from there on."""
     share = (offset - units.starts[number]) / (units.ends[number] - units.starts[number])
+    numbers = np.insert(np.arange(len(units.starts)), number, number)
     twice = {
-        name: np.insert(row, number + 1, row[number])
+        name: row[numbers]
         for name, row in units._asdict().items()
         if name not in ("firsts", "lasts", "needs", "entries")
     }
