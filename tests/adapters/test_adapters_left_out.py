@@ -29,7 +29,9 @@ def chunk(index: int, tenant: str = "ours", document: str = "valley") -> Chunk:
 
 
 CHUNKS = [chunk(index) for index in range(len(WORDS))]
-CONTEXT = assemble([Hit(CHUNKS[index]) for index in (4, 0, 2, 6)], AssemblyConfig(granularity="chunk", max_tokens=60, cite="document"))
+CONTEXT = assemble(
+    [Hit(CHUNKS[index]) for index in (4, 0, 2, 6)], AssemblyConfig(granularity="chunk", max_tokens=60, cite="document")
+)
 
 
 class Down:

@@ -58,7 +58,8 @@ def decide(
             candidate.distance,
             now.score,
             one.outcome,
-            one.reason,
+            # A neighbor may have a better rank by then: of the hit inside it.
+            "neighbor" if candidate.distance and one.reason == "hit" else one.reason,
             one.because_of,
             tuple(copy_ids.get(candidate.key, ())),
             one.stripped,

@@ -71,6 +71,19 @@ def join(pool: Pool, config: AssemblyConfig) -> Text:
     return Text("".join(parts), begins, owns, ends, breaks, opens)
 
 
+def with_contained(text: Text, pool: Pool) -> Pool:
+    """Return `pool` with each chunk as near to the query as the best one inside it, which has no text of its own."""
+    candidates, container = [*pool.candidates], 0
+    for number, candidate in enumerate(pool.candidates):
+        if text.owns[number] < text.ends[number]:
+            container = number
+            continue
+        outer = candidates[container]
+        if (candidate.distance > 0, candidate.rank) < (outer.distance > 0, outer.rank):
+            candidates[container] = outer._replace(rank=candidate.rank, distance=candidate.distance)
+    return pool._replace(candidates=candidates)
+
+
 def _find_join(
     first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, max_chars: int | None
 ) -> tuple[int, str] | None:

@@ -21,7 +21,7 @@ from ctxassembly.assembly.dedup.dedup import Duplicates, check_vectors
 from ctxassembly.assembly.expansion.admit import admit_hits
 from ctxassembly.assembly.expansion.expand import expand_hits
 from ctxassembly.assembly.expansion.fetch import fetch_policy
-from ctxassembly.assembly.join import Text, join
+from ctxassembly.assembly.join import Text, join, with_contained
 from ctxassembly.assembly.outcome import Found, make_context
 from ctxassembly.assembly.pool import Pool, make_pool
 from ctxassembly.assembly.render.headers import format_name, make_headers
@@ -133,6 +133,7 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
     """Return the writer of the context."""
     config, query, call = settings
     text = join(pool, config)
+    pool = with_contained(text, pool)
     count, conversation = counter_for(config.encoding), call.conversation
     hits = found.admitted.hits
     given = [hit.given if isinstance(hit, ReadHit) else hit.chunk.text for hit in hits]

@@ -84,7 +84,7 @@ def test_snippets(rule: str, text: str, snippet: str):
 
 def test_a_span_has_gap_markers_inside_but_no_header_and_no_summary():
     chunks = [replace(words_of("A", n), metadata={"page_summary": "A summary."}) for n in (0, 7)]
-    context = assemble(hits_of(chunks))
+    context = assemble(hits_of(chunks), AssemblyConfig(cite="document"))
     cited = context.text[slice(*context.citations[0].span)]
     assert cited == f"{chunks[0].text}\n[...]\n{chunks[1].text}"
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from builders import decision, hits_of, numbered, split, standing
-from ctxassembly import AssemblyConfig, Chunk, Context, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 
-ROOMY = AssemblyConfig(format="minimal", max_tokens=1_000_000, dedup="none")
+ROOMY = AssemblyConfig(format="minimal", max_tokens=1_000_000, dedup="none", cite="document")
 
 
 def joined(*chunks: Chunk, config: AssemblyConfig = ROOMY) -> Context:
@@ -129,6 +130,25 @@ def test_a_contained_chunk_adds_nothing(rule: str, first: str, second: str, star
     contained = decision(context, "b")
     assert (contained.outcome, contained.reason, contained.because_of) == ("contained", "contained", "a")
     assert contained.stripped_chars == len(second)
+
+
+@pytest.mark.parametrize("order", ["documents", "relevance"])
+def test_the_rank_of_a_contained_hit_counts_for_its_container(order: Any):
+    outer, inner = two(numbered("w", 40), numbered("w", 40)[40:120])
+    others = [Chunk(name, name, f"{name} is another text.") for name in ("first", "second")]
+    hits = hits_of([others[0], inner, others[1], outer])
+    context = assemble(hits, AssemblyConfig(order=order))
+    assert [citation.best_chunk_id for citation in context.citations] == ["first", outer.id, "second"]
+    tight = assemble(hits, AssemblyConfig(order=order, max_tokens=context.token_count - 1, granularity="chunk"))
+    assert [citation.best_chunk_id for citation in tight.citations] == ["first", outer.id]
+
+
+def test_a_neighbor_that_contains_a_hit_is_read_as_a_hit():
+    outer, inner = two(numbered("w", 40), numbered("w", 40)[40:120])
+    hits = hits_of([inner, Chunk("other", "other", "Another text.")])
+    context = assemble(hits, AssemblyConfig(neighbors="unfiltered"), store=MemoryStore([outer, inner]))
+    assert [citation.best_chunk_id for citation in context.citations] == [outer.id, "other"]
+    assert [decision(context, name).reason for name in (outer.id, inner.id)] == ["neighbor", "contained"]
 
 
 def test_a_chunk_after_a_contained_one_goes_on_from_the_container():

@@ -41,7 +41,7 @@ def test_the_order_handed_in_decides(rule: str, hits: str, scores: list[float | 
 
 
 def test_the_best_hit_of_a_document_decides_even_if_its_index_is_late():
-    context = assemble(hits_of(ids("A9 B1 A0")))
+    context = assemble(hits_of(ids("A9 B1 A0")), AssemblyConfig(cite="document"))
     assert standing(context) == ["A0", "A9", "B1"]
     assert context.citations[0].best_chunk_id == "A9"
 
