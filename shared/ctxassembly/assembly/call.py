@@ -21,7 +21,7 @@ from ctxassembly.context import Context
 from ctxassembly.data.candidates import OUTSIDE_WINDOW, OVER_BUDGET, Candidate, Reason
 from ctxassembly.data.requests import EmbedTexts, Request
 from ctxassembly.safe_repr import describe_error
-from ctxassembly.tracing import Lineage, TraceRecorder
+from ctxassembly.tracing import TraceRecorder
 
 Items = TypeVar("Items", bound=Sequence[Any])
 Result = TypeVar("Result", bound=Sequence[Any])
@@ -96,7 +96,7 @@ class Call:
         """
         own = {name: getattr(system, name) for name in ("keys", "neighbors") if hasattr(system, name)}
         config = AssemblyConfig(window=window, neighbor_decay=decay, dedup="none", **own)
-        duplicates = Duplicates(config, Lineage(), self.note, can_embed=False)
+        duplicates = Duplicates(config, self.note, can_embed=False)
         policy = fetch_policy(config, None, self.store)
         admitted = self.admitted._replace(candidates=tuple(hits))
         found, usable = yield from expand_hits(admitted, config, policy, duplicates, self.log)

@@ -73,7 +73,7 @@ def in_conversation(
 
 def _sources_of_copies(page: Page, found: Found) -> list[str]:
     """Return the names of the other documents that have the text of chunks which were left out as sent."""
-    copies, config = found.lineage.duplicates(), page.config
+    copies, config = found.copies, page.config
     reader = MetadataReader(config.keys, config.language, for_header=True)
     sent = {page.pool.candidates[number].key for number in page.sent.labels}
     pairs = ((copies[one.key][0], one) for one in (*found.admitted.candidates, *found.neighbors) if one.key in copies)

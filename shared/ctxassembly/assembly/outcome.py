@@ -24,11 +24,11 @@ from ctxassembly.assembly.select.fit import Selection
 from ctxassembly.assembly.select.relevant import stopped_note
 from ctxassembly.assembly.units import Barred
 from ctxassembly.context import Context
-from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, Shortening
+from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, Reason, Shortening
 from ctxassembly.data.late import LateTuple
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Shortened, Trace
-from ctxassembly.tracing import Lineage, TraceRecorder, count_by_reason, retain_hits
+from ctxassembly.tracing import TraceRecorder, count_by_reason, retain_hits
 from ctxassembly.wording.formats import infer_format
 
 
@@ -39,7 +39,8 @@ class Found(NamedTuple):
     neighbors: Sequence[Candidate]
     candidates: Sequence[Candidate]
     """Hits and neighbors without copies."""
-    lineage: Lineage
+    copies: Mapping[int, tuple[Candidate, Reason]]
+    """The original of each copy, by the key of the copy, and why it is one."""
 
 
 def make_context(
@@ -54,7 +55,7 @@ def make_context(
     everything, empty = (*found.admitted.candidates, *found.neighbors), found.admitted.empty
     decisions = LateTuple(lambda: (decide_empty(candidate, reader) for candidate in empty))
     outcomes: Sequence[Outcomes] = ()
-    copies = found.lineage.duplicates()
+    copies = found.copies
     if selection is not None:
         fates = find_fates(text, selection, barred)
         chars_per_token = max(len(rendered.text), 1) / max(load.tokens, 1)

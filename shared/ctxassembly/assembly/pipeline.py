@@ -42,7 +42,7 @@ from ctxassembly.data.chunks import Hit, ReadHit
 from ctxassembly.data.requests import Request
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
-from ctxassembly.tracing import Lineage, TraceRecorder, count_by_reason
+from ctxassembly.tracing import TraceRecorder, count_by_reason
 from ctxassembly.wording.label_guards import Guards
 
 Settings = tuple[AssemblyConfig, "str | None", AssemblyCall]
@@ -122,11 +122,10 @@ def _gather(
     yield from log.end(len(admitted.candidates), lambda: count_by_reason([EMPTY] * len(admitted.empty)))
     if config.enabled and config.dedup == "semantic" and not services.can_embed:
         check_vectors((*admitted.candidates, *admitted.empty))
-    lineage = Lineage()
-    duplicates = Duplicates(config, lineage, log.notes.append, can_embed=services.can_embed)
+    duplicates = Duplicates(config, log.notes.append, can_embed=services.can_embed)
     policy = fetch_policy(config, query, services.store)
     neighbors, candidates = yield from expand_hits(admitted, config, policy, duplicates, log)
-    return Found(admitted, neighbors, candidates, lineage)
+    return Found(admitted, neighbors, candidates, duplicates.originals())
 
 
 def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, log: TraceRecorder) -> Page:

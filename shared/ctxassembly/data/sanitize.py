@@ -22,6 +22,7 @@ MAX_POSITION = 2**53
 """The largest index or offset. Up to here JSON, floats and databases hold every whole number exactly."""
 _MAX_VALUE_CHARS = 50
 """Most characters of an odd value in a note."""
+_TEXT = frozenset({str})
 
 
 class Issue(NamedTuple):
@@ -50,6 +51,8 @@ def sanitize_chunk(chunk: Chunk, position: int) -> tuple[Chunk, list[Issue]]:
     Each value that the stages read has the type that `Chunk` declares. Strings are plain: a subclass of str could do
     anything.
     """
+    if _is_clean(chunk):
+        return chunk, []
     issues: list[Issue] = []
     index = _valid_position("index", chunk.index, issues)
     document_id = _valid_id("document id", chunk.document_id, issues)
@@ -73,6 +76,22 @@ def sanitize_chunk(chunk: Chunk, position: int) -> tuple[Chunk, list[Issue]]:
     }
     changed = {name: value for name, value in values.items() if value is not getattr(chunk, name)}
     return replace(chunk, **changed) if changed else chunk, issues
+
+
+def _is_clean(chunk: Chunk) -> bool:
+    """Return True if `chunk` can stay as it is, as nearly all can."""
+    index, start = 0 if chunk.index is None else chunk.index, 0 if chunk.start is None else chunk.start
+    links = [link for link in (chunk.prev_id, chunk.next_id) if link is not None]
+    return (
+        type(index) is type(start) is int
+        and 0 <= index <= MAX_POSITION
+        and 0 <= start <= MAX_POSITION
+        and {type(chunk.id), type(chunk.document_id), type(chunk.text), *map(type, links)} == _TEXT
+        and "" not in (chunk.id, chunk.document_id, *links)
+        and chunk.id not in links
+        and type(chunk.metadata) is dict
+        and _TEXT.issuperset(map(type, chunk.metadata))
+    )
 
 
 # Types are asked for with type(): isinstance() reads `__class__`, which an odd class may fake.

@@ -3,72 +3,104 @@
 Each rule costs more than the one before and sees only what that one kept. Exact copies go even before neighbors are
 fetched, near and close ones after. A duplicate shares the fate of its original: if the budget leaves that out, the
 trace says so of both.
+
+A copy has the whole text of another chunk, outer white space apart. Beginnings, ids and content hashes prove nothing:
+chunks begin alike, splitters copy ids and hashes from the document to all its chunks, and stores count from 0 again.
+The better-ranked one is kept, or by date the newest; it inherits the best rank and score of those it represents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
-from ctxassembly.assembly.dedup.exact import dedup_exact, dedup_similar, shared_hashes
 from ctxassembly.assembly.dedup.facts import compare_facts
-from ctxassembly.assembly.dedup.near import NearIndex
-from ctxassembly.assembly.dedup.semantic import Vector, VectorIndex, unit_vector
+from ctxassembly.assembly.dedup.near import find_near
+from ctxassembly.assembly.dedup.semantic import Vector, find_close, unit_vector
+from ctxassembly.assembly.dedup.similar import find_similar, is_newer
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import EXACT_DUPLICATE, NEAR_DUPLICATE, SEMANTIC_DUPLICATE, Candidate
+from ctxassembly.data.candidates import EXACT_DUPLICATE, NEAR_DUPLICATE, SEMANTIC_DUPLICATE, Candidate, Reason
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import EmbedTexts
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
-from ctxassembly.tracing import Lineage
+from ctxassembly.safe_repr import describe_error, pluralize, safe_repr, to_id
+from ctxassembly.tracing import count_by_reason
 
 Candidates = tuple[Candidate, ...]
+Originals = Mapping[int, Candidate]
+"""The candidate that represents each copy, by the copy's key."""
 
 
 class Duplicates:
-    """The finder of duplicates, which it enters in `lineage`. Candidates come and go best first."""
+    """The finder of duplicates, and the record of them. Candidates come and go best first."""
 
-    def __init__(
-        self, config: AssemblyConfig, lineage: Lineage, note: Callable[[str], None], *, can_embed: bool
-    ) -> None:
-        self.lineage = lineage
+    def __init__(self, config: AssemblyConfig, note: Callable[[str], None], *, can_embed: bool) -> None:
         self._config = config
         self._note = note
         self._can_embed = can_embed
         self._dates: dict[int, float | None] = {}
-        self._vectors: dict[int, Vector] = {}
+        """The date of the last update by key, if it decides which of two copies stays."""
+        self._originals: dict[int, tuple[Candidate, Reason]] = {}
+
+    def originals(self) -> dict[int, tuple[Candidate, Reason]]:
+        """Return for each copy, by key, the candidate that represents it in the end, and the reason.
+
+        The reason is the last one on the way there: an exact copy of a near duplicate is a near duplicate.
+        """
+        ends: dict[int, tuple[Candidate, Reason]] = {}
+        for copy, (original, reason) in self._originals.items():
+            end, why = original, reason
+            while end.key in self._originals:
+                end, why = self._originals[end.key]
+            ends[copy] = end, why
+        return ends
+
+    def drop(self, candidates: Candidates, originals: Originals, why: Reason) -> Candidates:
+        """Record the copies among `candidates`; return the others, each with what it inherits from its copies.
+
+        A candidate gets the best score, and the rank and distance of the best, among itself and its copies.
+        """
+        if not originals:
+            return candidates
+        self._originals |= {key: (original, why) for key, original in originals.items()}
+        groups: dict[int, list[Candidate]] = {}
+        for candidate in candidates:
+            groups.setdefault(originals.get(candidate.key, candidate).key, []).append(candidate)
+        return tuple(_heir(key, group) if len(group) > 1 else group[0] for key, group in groups.items())
+
+    def count_dropped(self, before: Candidates, after: Candidates) -> Mapping[str, Any]:
+        """Return the reasons of those that are gone `after` a stage, for its outcome."""
+        remaining = {candidate.key for candidate in after}
+        return count_by_reason(self._originals[one.key][1] for one in before if one.key not in remaining)
 
     def drop_exact(self, candidates: Candidates) -> Candidates:
-        """Return `candidates` without exact copies."""
+        """Return `candidates` without exact copies. Of all copies of a text the first one is kept, or a newer one."""
         if self._config.prefer_version == "newest":
             self._read_dates(candidates)
-        return self.lineage.merge_duplicates(candidates, dedup_exact(candidates, self._date_of), EXACT_DUPLICATE)
-
-    def note_shared_hashes(self, candidates: Candidates) -> None:
-        """Note the chunks whose content hash is no sign of their text: a file may have one hash for all its chunks."""
-        if shared := shared_hashes(candidates, self._config.keys):
-            which = pluralize(shared, "chunk has", "chunks have")
-            self._note(f"dedup: {which} the content hash of another text, compared by the texts alone")
+        by_text: dict[str, list[Candidate]] = defaultdict(list)
+        for candidate in candidates:
+            by_text[candidate.chunk.text.strip()].append(candidate)
+        originals: dict[int, Candidate] = {}
+        for group in by_text.values():
+            if len(group) > 1:
+                original = group[0]
+                for candidate in group:
+                    if is_newer(self._dates.get(candidate.key), self._dates.get(original.key)):
+                        original = candidate
+                originals |= {candidate.key: original for candidate in group if candidate is not original}
+        return self.drop(candidates, originals, EXACT_DUPLICATE)
 
     def drop_similar(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
         """Return `candidates` that are not near to a better one, nor close to one in meaning if that is asked for."""
-        kept = self.lineage.merge_duplicates(candidates, self._find_near(candidates), NEAR_DUPLICATE)
+        texts = [candidate.chunk.text for candidate in candidates]
+        near = find_near(texts, self._config.near_threshold)
+        kept = self.drop(candidates, find_similar(candidates, near, self._dates, compare_facts(texts)), NEAR_DUPLICATE)
         if self._config.dedup == "semantic" and len(kept) > 1:
-            yield from self._collect_vectors(kept)
-            kept = self.lineage.merge_duplicates(kept, self._find_semantic(kept), SEMANTIC_DUPLICATE)
+            vectors = yield from self._find_vectors(kept)
+            close = find_close([one.chunk.text for one in kept], vectors, self._config.semantic_threshold)
+            kept = self.drop(kept, find_similar(kept, close, self._dates), SEMANTIC_DUPLICATE)
         return kept
-
-    def _find_near(self, candidates: Candidates) -> dict[int, Candidate]:
-        texts = [candidate.chunk.text for candidate in candidates]
-        index = NearIndex(texts, self._config.near_threshold)
-        return dedup_similar(candidates, index, self._date_of, compare_facts(texts))
-
-    def _find_semantic(self, candidates: Candidates) -> dict[int, Candidate]:
-        texts = [candidate.chunk.text for candidate in candidates]
-        vectors = [self._vectors.get(candidate.key) for candidate in candidates]
-        return dedup_similar(candidates, VectorIndex(texts, vectors, self._config.semantic_threshold), self._date_of)
-
-    def _date_of(self, candidate: Candidate) -> float | None:
-        return self._dates.get(candidate.key)
 
     def _read_dates(self, candidates: Iterable[Candidate]) -> None:
         from ctxassembly.text.dates import parse_date  # here, so that importing the engine stays light
@@ -77,42 +109,50 @@ class Duplicates:
         for candidate in candidates:
             if candidate.key not in self._dates:
                 value = self._config.keys.read(candidate.chunk.metadata, "updated_at")
-                self._dates[candidate.key] = parse_date(value)
-                if value is not None and parse_date(value) is None:
+                date = self._dates[candidate.key] = parse_date(value)
+                if value is not None and date is None:
                     notes[f"{_describe(candidate)}: updated_at {safe_repr(value, 50)} is not a date, left out"] = None
         for note in notes:
             self._note(note)
 
-    def _collect_vectors(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], None]:
-        """Use the vectors that chunks already have, and request the missing vectors in one call."""
-        for candidate in candidates:
-            given_vector = candidate.chunk.vector
-            if given_vector is not None:
-                self._set_vector(candidate, given_vector)
-                if candidate.key not in self._vectors:
-                    self._note(f"{_describe(candidate)}: its vector is no list of finite numbers, left out")
+    def _find_vectors(
+        self, candidates: Candidates
+    ) -> Generator[EmbedTexts, Sequence[Sequence[float]], list[Vector | None]]:
+        """Return the vectors that chunks already have, and request the missing vectors in one call."""
+        vectors = [unit_vector(candidate.chunk.vector) for candidate in candidates]
+        for candidate, vector in zip(candidates, vectors, strict=True):
+            if vector is None and candidate.chunk.vector is not None:
+                self._note(f"{_describe(candidate)}: its vector is no list of finite numbers, left out")
         # All others in one batch; on failure words alone decide, as `dedup="near"` would.
-        missing = [candidate for candidate in candidates if candidate.key not in self._vectors]
+        missing = [place for place, vector in enumerate(vectors) if vector is None]
         if missing and self._can_embed:
             try:
-                answer = yield EmbedTexts(tuple(candidate.chunk.text for candidate in missing))
-                for candidate, vector in zip(missing, _check_vector_count(answer, len(missing)), strict=True):
-                    self._set_vector(candidate, vector)
+                answer = yield EmbedTexts(tuple(candidates[place].chunk.text for place in missing))
+                for place, given in zip(missing, _check_vector_count(answer, len(missing)), strict=True):
+                    vectors[place] = unit_vector(given)
             except Exception as error:
                 if self._config.on_store_error == "raise":
                     raise StoreError(f"texts could not be embedded: {describe_error(error)}") from error
                 self._note(f"embeddings: no vectors ({describe_error(error)}), compared by words alone")
-        found = [self._vectors[candidate.key] for candidate in candidates if candidate.key in self._vectors]
-        if len(found) < len(candidates):
-            self._note(f"semantic dedup: {len(candidates) - len(found)} of {len(candidates)} chunks have no vector")
-        dimensions = sorted({len(vector) for vector in found})
+        if lacking := vectors.count(None):
+            self._note(f"semantic dedup: {lacking} of {len(candidates)} chunks have no vector")
+        dimensions = sorted({len(vector) for vector in vectors if vector is not None})
         if len(dimensions) > 1:
             sizes = " and ".join(map(str, dimensions))
             self._note(f"semantic dedup: vectors of {sizes} dimensions are not compared with each other")
+        return vectors
 
-    def _set_vector(self, candidate: Candidate, value: Any) -> None:
-        if (vector := unit_vector(value)) is not None:
-            self._vectors[candidate.key] = vector
+
+def shared_hashes_note(candidates: Iterable[Candidate], keys: MetadataKeys) -> list[str]:
+    """Return a note if a content hash is no sign of the text: a file may have one hash for all its chunks."""
+    texts: dict[str | None, str] = {}
+    shared = 0
+    for candidate in candidates:
+        content_hash, text = to_id(keys.read(candidate.chunk.metadata, "content_hash")), candidate.chunk.text.strip()
+        if content_hash not in (None, "0"):  # an empty hash, or 0, is none
+            shared += texts.setdefault(content_hash, text) != text
+    which = pluralize(shared, "chunk has", "chunks have")
+    return [f"dedup: {which} the content hash of another text, compared by the texts alone"] if shared else []
 
 
 def check_vectors(candidates: Sequence[Candidate]) -> None:
@@ -125,6 +165,13 @@ def check_vectors(candidates: Sequence[Candidate]) -> None:
         raise ConfigError.missing("embeddings", "dedup='semantic'", "embeddings or hits with vectors", "dedup='near'")
 
 
+def _heir(key: int, group: Sequence[Candidate]) -> Candidate:
+    """Return the candidate with that `key`, with the best of all in its `group`, which is best first."""
+    original = next(candidate for candidate in group if candidate.key == key)
+    score = max((candidate.score for candidate in group if candidate.score is not None), default=None)
+    return original._replace(rank=group[0].rank, distance=group[0].distance, score=score)
+
+
 def _check_vector_count(answer: Any, texts: int) -> list[Any]:
     if isinstance(answer, (str, bytes)) or not hasattr(answer, "__len__") or len(answer) != texts:
         raise InputError(f"the embeddings must return one vector for each of {texts} texts, got {safe_repr(answer)}")
@@ -132,4 +179,4 @@ def _check_vector_count(answer: Any, texts: int) -> list[Any]:
 
 
 def _describe(candidate: Candidate) -> str:
-    return f"{'hit' if candidate.is_hit else 'neighbor'} {safe_repr(candidate.chunk.id, 80)}"
+    return f"{'neighbor' if candidate.distance else 'hit'} {safe_repr(candidate.chunk.id, 80)}"

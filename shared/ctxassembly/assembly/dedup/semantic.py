@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Any
 
 from ctxassembly.assembly.dedup.facts import compare_facts
+from ctxassembly.assembly.dedup.similar import FindMatches
 from ctxassembly.data.candidates import Match
 
 Vector = Sequence[float]
@@ -35,61 +37,42 @@ def unit_vector(value: Any) -> Vector | None:
     return array("d", [number / length for number in vector])  # a quarter of the memory of a tuple
 
 
-class VectorIndex:
-    """The vectors kept so far, by their position in the list of all, and the ones close to another vector.
+def find_close(texts: Sequence[str], vectors: Sequence[Vector | None], threshold: float) -> FindMatches:
+    """Return the function that finds the texts with the facts of one and a cosine at the `threshold` with its vector.
 
     Vectors are of length 1. A text without a vector is close to nothing, and so are vectors of different dimensions.
-    Texts that differ in a fact don't match.
 
     >>> texts = ["Wait 2 hours.", "The wait is 2 hours.", "Wait 3 hours.", "Eat nothing."]
-    >>> index = VectorIndex(texts, [unit_vector(vector) for vector in ([1, 0], [1, 0.1], [1, 0], [0, 1])], 0.9)
-    >>> index.add(0)
-    >>> [index.find(at) for at in (1, 2, 3)]
+    >>> vectors = [unit_vector(vector) for vector in ([1, 0], [1, 0.1], [1, 0], [0, 1])]
+    >>> close = find_close(texts, vectors, 0.9)
+    >>> [close(at, {0}) for at in (1, 2, 3)]
     [[Match(text_index=0, is_part=False)], [], []]
     """
+    import numpy as np  # here, since the import takes 100 ms and few assemblies compare vectors
 
-    def __init__(self, texts: Sequence[str], vectors: Sequence[Vector | None], threshold: float) -> None:
-        import numpy as np  # here, since the import takes 100 ms and few assemblies compare vectors
+    differs = compare_facts(texts)
+    places: dict[int, list[int]] = defaultdict(list)
+    """The places of all vectors, by their number of dimensions."""
+    for place, vector in enumerate(vectors):
+        if vector is not None:
+            places[len(vector)].append(place)
+    matrices = {dimensions: np.array([vectors[place] for place in some]) for dimensions, some in places.items()}
+    rows = {place: row for some in places.values() for row, place in enumerate(some)}
 
-        self._differs = compare_facts(texts)
-        self._vectors = vectors
-        self._threshold = threshold
-        self._positions: dict[int, list[int]] = defaultdict(list)
-        """The positions of all vectors, by their number of dimensions."""
-        for position, vector in enumerate(vectors):
-            if vector is not None:
-                self._positions[len(vector)].append(position)
-        self._matrices = {
-            dimensions: np.array([vectors[position] for position in positions])
-            for dimensions, positions in self._positions.items()
-        }
-        self._rows = {position: row for positions in self._positions.values() for row, position in enumerate(positions)}
-        self._block_key: tuple[int, int] | None = None
-        self._block: Any = None
-        """The rows of one block against all of their dimensions: True where the cosine reaches the threshold."""
-        self._kept: set[int] = set()
+    @lru_cache(maxsize=1)
+    def close_in_block(dimensions: int, first: int) -> Any:
+        """Return the rows of one block against all of their dimensions: True where the cosine is at the threshold."""
+        matrix = matrices[dimensions]
+        # Rounded, since the cosine of a vector with itself may come out as 0.9999999999999998.
+        return (matrix[first : first + _BLOCK_ROWS] @ matrix.T).round(12) >= threshold
 
-    def add(self, position: int) -> None:
-        """Keep the vector at `position`."""
-        self._kept.add(position)
-
-    def discard(self, position: int) -> None:
-        """Stop keeping the vector at `position`."""
-        self._kept.discard(position)
-
-    def find(self, position: int) -> list[Match]:
-        """Return the kept texts with the facts of the one at `position` and a cosine at the threshold, by position."""
-        mine = self._vectors[position]
+    def find(position: int, kept: Collection[int]) -> list[Match]:
+        mine = vectors[position]
         if mine is None:
             return []
-        dimensions, row = len(mine), self._rows[position]
-        first = row - row % _BLOCK_ROWS
-        if self._block_key != (dimensions, first):
-            matrix = self._matrices[dimensions]
-            # Rounded, since the cosine of a vector with itself may come out as 0.9999999999999998.
-            self._block = (matrix[first : first + _BLOCK_ROWS] @ matrix.T).round(12) >= self._threshold
-            self._block_key = dimensions, first
-        positions = self._positions[dimensions]
-        (close,) = self._block[row - first].nonzero()
-        kept = [Match(positions[other]) for other in close.tolist() if positions[other] in self._kept]
-        return [match for match in kept if not self._differs(position, match)]
+        row, among = rows[position], places[len(mine)]
+        close = close_in_block(len(mine), row - row % _BLOCK_ROWS)[row % _BLOCK_ROWS].nonzero()[0].tolist()
+        matches = [Match(among[other]) for other in close if among[other] in kept]
+        return [match for match in matches if not differs(position, match)]
+
+    return find

@@ -27,7 +27,7 @@ from ctxassembly.assembly.adjacency.positions import (
     is_covered,
     merge_linked,
 )
-from ctxassembly.assembly.dedup.dedup import Duplicates
+from ctxassembly.assembly.dedup.dedup import Duplicates, shared_hashes_note
 from ctxassembly.assembly.expansion.access import MetadataAccess
 from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.expansion.diagnostics import (
@@ -45,7 +45,7 @@ from ctxassembly.data.candidates import CONTAINED, Candidate
 from ctxassembly.data.chunks import Chunk, has_flag, renumber_document
 from ctxassembly.data.requests import FetchChunks, Request
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.tracing import Lineage, TraceRecorder, count_by_reason
+from ctxassembly.tracing import TraceRecorder
 
 Candidates = tuple[Candidate, ...]
 
@@ -59,9 +59,9 @@ def expand_hits(
 ) -> Generator[Request, Sequence[Any], tuple[Candidates, Candidates]]:
     """Return the neighbors of the admitted hits, and all candidates of both that may be used: hits first.
 
-    The lineage of `duplicates` records what becomes of each.
+    `duplicates` has the record of those that are copies.
     """
-    hits, lineage = admitted.candidates, duplicates.lineage
+    hits = admitted.candidates
     if not config.enabled:
         return (), hits
     unique_hits = hits
@@ -69,30 +69,23 @@ def expand_hits(
     if config.dedup != "none":
         yield from log.begin("dedup", len(hits))
         unique_hits = duplicates.drop_exact(hits)
-        duplicates.note_shared_hashes(unique_hits)
-        yield from log.end(len(unique_hits), partial(_count_dropped, hits, unique_hits, lineage))
+        log.notes += shared_hashes_note(unique_hits, config.keys)
+        yield from log.end(len(unique_hits), partial(duplicates.count_dropped, hits, unique_hits))
     yield from log.begin("expand", len(unique_hits))
     positioned, neighbors = yield from _add_neighbors(unique_hits, admitted, config, policy, log)
     yield from log.end(len(positioned) + len(neighbors))
-    lineage.record_forms(positioned)
     usable = (*positioned, *neighbors)
     # Neighbors bring copies of their own.
     if neighbors and config.dedup != "none":
         yield from log.begin("dedup", len(usable))
         before, usable = usable, duplicates.drop_exact(usable)
-        yield from log.end(len(usable), partial(_count_dropped, before, usable, lineage))
-    usable = lineage.merge_duplicates(usable, find_containers(usable), CONTAINED)
+        yield from log.end(len(usable), partial(duplicates.count_dropped, before, usable))
+    usable = duplicates.drop(usable, find_containers(usable), CONTAINED)
     if config.dedup in ("near", "semantic"):
         yield from log.begin(f"{config.dedup} dedup", len(usable))
         before, usable = usable, (yield from duplicates.drop_similar(usable))
-        yield from log.end(len(usable), partial(_count_dropped, before, usable, lineage))
+        yield from log.end(len(usable), partial(duplicates.count_dropped, before, usable))
     return neighbors, usable
-
-
-def _count_dropped(before: Candidates, after: Candidates, lineage: Lineage) -> Mapping[str, Any]:
-    """Return the reasons of those that are gone `after` a stage, for its outcome."""
-    copies, remaining = lineage.duplicates(), {candidate.key for candidate in after}
-    return count_by_reason(copies[candidate.key][1] for candidate in before if candidate.key not in remaining)
 
 
 def _add_neighbors(
