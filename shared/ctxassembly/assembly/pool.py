@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from ctxassembly.data.candidates import Candidate
@@ -21,17 +23,12 @@ def make_pool(candidates: Iterable[Candidate], *, by_document: bool = True) -> P
     if not by_document:
         ranked = sorted(candidates, key=lambda candidate: candidate.rank)
         return Pool(ranked, range(len(ranked)))
-    best: dict[str, int] = {}
-    given = [*candidates]
-    for candidate in given:
-        document_id = candidate.chunk.document_id
-        best[document_id] = min(candidate.rank, best.get(document_id, candidate.rank))
-    ordered = sorted(
-        given, key=lambda one: (best[one.chunk.document_id], one.chunk.document_id, one.position, one.rank)
-    )
-    firsts = [
-        number
-        for number, one in enumerate(ordered)
-        if not number or ordered[number - 1].chunk.document_id != one.chunk.document_id
-    ]
+    members: dict[str, list[Candidate]] = defaultdict(list)
+    for candidate in candidates:
+        members[candidate.chunk.document_id].append(candidate)
+    ordered, firsts = list[Candidate](), list[int]()
+    best_ranks = [(min(map(attrgetter("rank"), some)), name) for name, some in members.items()]
+    for _, name in sorted(best_ranks):
+        firsts.append(len(ordered))
+        ordered += sorted(members[name], key=attrgetter("position", "rank"))
     return Pool(ordered, firsts)

@@ -23,6 +23,7 @@ MAX_POSITION = 2**53
 _MAX_VALUE_CHARS = 50
 """Most characters of an odd value in a note."""
 _TEXT = frozenset({str})
+_LINK_TYPES = frozenset({str, type(None)})
 
 
 class Issue(NamedTuple):
@@ -51,7 +52,18 @@ def sanitize_chunk(chunk: Chunk, position: int) -> tuple[Chunk, list[Issue]]:
     Each value that the stages read has the type that `Chunk` declares. Strings are plain: a subclass of str could do
     anything.
     """
-    if _is_clean(chunk):
+    index, start, links = chunk.index, chunk.start, (chunk.prev_id, chunk.next_id)
+    if (  # nearly all chunks can stay as they are
+        type(chunk.id) is type(chunk.document_id) is type(chunk.text) is str
+        and (index is None or (type(index) is int and 0 <= index <= MAX_POSITION))
+        and (start is None or (type(start) is int and 0 <= start <= MAX_POSITION))
+        and _LINK_TYPES.issuperset(map(type, links))
+        and not {"", chunk.id}.intersection(links)
+        and chunk.id
+        and chunk.document_id
+        and type(chunk.metadata) is dict
+        and _TEXT.issuperset(map(type, chunk.metadata))
+    ):
         return chunk, []
     issues: list[Issue] = []
     index = _valid_position("index", chunk.index, issues)
@@ -76,22 +88,6 @@ def sanitize_chunk(chunk: Chunk, position: int) -> tuple[Chunk, list[Issue]]:
     }
     changed = {name: value for name, value in values.items() if value is not getattr(chunk, name)}
     return replace(chunk, **changed) if changed else chunk, issues
-
-
-def _is_clean(chunk: Chunk) -> bool:
-    """Return True if `chunk` can stay as it is, as nearly all can."""
-    index, start = 0 if chunk.index is None else chunk.index, 0 if chunk.start is None else chunk.start
-    links = [link for link in (chunk.prev_id, chunk.next_id) if link is not None]
-    return (
-        type(index) is type(start) is int
-        and 0 <= index <= MAX_POSITION
-        and 0 <= start <= MAX_POSITION
-        and {type(chunk.id), type(chunk.document_id), type(chunk.text), *map(type, links)} == _TEXT
-        and "" not in (chunk.id, chunk.document_id, *links)
-        and chunk.id not in links
-        and type(chunk.metadata) is dict
-        and _TEXT.issuperset(map(type, chunk.metadata))
-    )
 
 
 # Types are asked for with type(): isinstance() reads `__class__`, which an odd class may fake.

@@ -83,8 +83,12 @@ class MemoryStore:
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """Return the chunks that exist among `refs`, each once."""
         self.requests.append(tuple(refs))
-        found = (chunk for ref in refs for chunk in self._find(ref))
-        return list({id(chunk): chunk for chunk in found}.values())
+        found: dict[int, Chunk] = {}
+        for ref in refs:
+            is_plain = ref.named_in is None and ref.around_offset is None
+            chunks = self._chunks.get(ref, ()) if is_plain else self._find(ref)
+            found.update(zip(map(id, chunks), chunks, strict=True))
+        return [*found.values()]
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """Async version of `fetch`."""

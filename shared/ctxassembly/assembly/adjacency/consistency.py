@@ -29,6 +29,11 @@ _RUN_KEY = "run"
 _ID_CHARS = 80
 
 
+_Extent = tuple[int, int, int, Chunk]
+"""Where a chunk begins, its length below zero, its number, and itself: sorted, of those that begin together the longest
+is first."""
+
+
 class Contradiction(NamedTuple):
     """Two texts of a document in one place."""
 
@@ -93,11 +98,12 @@ def drop_conflicting_offsets(chunks: Sequence[Chunk], keys: MetadataKeys) -> tup
 
     If the metadata of numbered chunks name the pages or sections that their offsets count in, no note is needed.
     """
-    by_part: dict[tuple[str, SectionKey], list[Chunk]] = defaultdict(list)
-    for chunk in chunks:
+    by_part: dict[tuple[str, SectionKey], list[_Extent]] = defaultdict(list)
+    for number, chunk in enumerate(chunks):
         if chunk.start is not None:
-            by_part[chunk.document_id, chunk_section(chunk)].append(chunk)
-    conflicts = {part: pair for part, members in by_part.items() if (pair := _find_conflict(members))}
+            part = chunk.document_id, chunk.origin.section if chunk.origin else ()
+            by_part[part].append((chunk.start, -len(chunk.text), number, chunk))
+    conflicts = {part: pair for part, extents in by_part.items() if (pair := _find_conflict(extents))}
     if not conflicts:
         return chunks, []
     is_doubtful = [(chunk.document_id, chunk_section(chunk)) in conflicts for chunk in chunks]
@@ -114,32 +120,25 @@ def drop_conflicting_offsets(chunks: Sequence[Chunk], keys: MetadataKeys) -> tup
     ]
 
 
-def _find_conflict(chunks: Iterable[Chunk]) -> tuple[Chunk, Chunk] | None:
-    """Return the first two of `chunks` whose offsets contradict each other."""
-    farthest: Chunk | None = None
-    for chunk in sorted(chunks, key=lambda chunk: (chunk.start or 0, -len(chunk.text))):
-        if farthest is not None and _is_conflict(farthest, chunk):
-            return farthest, chunk
-        if farthest is None or _end(chunk) > _end(farthest):
-            farthest = chunk
-    return None
-
-
-def _is_conflict(first: Chunk, second: Chunk) -> bool:
-    """Return True if `first` reaches beyond the middle of `second`, by their offsets, and their texts differ there.
+def _find_conflict(extents: Iterable[_Extent]) -> tuple[Chunk, Chunk] | None:
+    """Return the first two chunks of which one reaches beyond the middle of the other, and their texts differ there.
 
     Where a tool puts words before each chunk or strips blanks, texts that overlap differ, too, and their order is
     right.
     """
-    return (
-        _end(first) > (second.start or 0) + len(second.text) // 2
-        and overlap_by_offset(first, second) is None
-        and not overlap_length(first.text, second.text, OFFSET_TOLERANCE)
-    )
-
-
-def _end(chunk: Chunk) -> int:
-    return (chunk.start or 0) + len(chunk.text)
+    farthest, end = None, 0
+    for start, _, _, chunk in sorted(extents):
+        length = len(chunk.text)
+        if (
+            farthest is not None
+            and end > start + length // 2
+            and overlap_by_offset(farthest, chunk) is None
+            and not overlap_length(farthest.text, chunk.text, OFFSET_TOLERANCE)
+        ):
+            return farthest, chunk
+        if farthest is None or start + length > end:
+            farthest, end = chunk, start + length
+    return None
 
 
 def _find_runs(chunks: Iterable[Chunk]) -> dict[tuple[str, int], int]:

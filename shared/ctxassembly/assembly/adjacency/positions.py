@@ -16,70 +16,13 @@ import math
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 from ctxassembly.assembly.adjacency.overlap import overlap_length
 from ctxassembly.config.assembly import MAX_CANDIDATE_WINDOW
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.chunks import Chunk, ChunkRef, SectionKey
-
-# Chunks that name no document but are linked: a link proves that two of them are of one document.
-#
-# A chunk without a document id is a document of its own, under its own id. Its links say better: chunks linked
-# to each other, directly or in steps, become one document under the id of the best-ranked hit among them.
-
-
-def adopt_documents(chunks: Iterable[Chunk], refs: Iterable[ChunkRef]) -> list[Chunk]:
-    """Return `chunks`, of which those without a document get the one whose link asked for them."""
-    document_by_link = {ref.chunk_id: ref.document_id for ref in reversed(tuple(refs)) if ref.chunk_id is not None}
-    if not document_by_link:
-        return [*chunks]
-    return [
-        replace(chunk, document_id=document_by_link[chunk.id])
-        if chunk.id in document_by_link and has_no_document(chunk)
-        else chunk
-        for chunk in chunks
-    ]
-
-
-def has_no_document(chunk: Chunk) -> bool:
-    """Return True if `chunk` names no document and is one of its own."""
-    return chunk.document_id == chunk.id
-
-
-def merge_linked(hits: Sequence[Chunk], linked: Iterable[Chunk]) -> Mapping[str, str]:
-    """Return the document of the best-ranked linked hit, for each document that links join to it and that isn't it.
-
-    Only documents of `hits` that name none are joined; `linked` are chunks that came to them by links.
-    """
-    if not any(hit.prev_id or hit.next_id for hit in hits if has_no_document(hit)):
-        return {}
-    rank = {hit.document_id: at for at, hit in enumerate(hits) if has_no_document(hit)}
-    # Union-find: each document leads to a better-ranked one until one leads to itself.
-    leader = {document_id: document_id for document_id in rank}
-
-    def find_leader(document_id: str) -> str:
-        while leader[document_id] != document_id:
-            leader[document_id] = document_id = leader[leader[document_id]]
-        return document_id
-
-    document_of = {chunk.id: chunk.document_id for chunk in (*linked, *hits) if chunk.document_id in leader}
-    for chunk in (*hits, *linked):
-        for link in (chunk.prev_id, chunk.next_id):
-            if chunk.id in document_of and link in document_of:
-                leaders = (find_leader(document_of[name]) for name in (chunk.id, link))
-                first, second = sorted(leaders, key=rank.__getitem__)
-                leader[second] = first
-    return {document_id: find_leader(document_id) for document_id in leader if find_leader(document_id) != document_id}
-
-
-def assign_document(chunk: Chunk, document_map: Mapping[str, str]) -> Chunk:
-    """Return `chunk` in the document that `document_map` names for its own, if any."""
-    document_id = document_map.get(chunk.document_id)
-    return chunk if document_id is None else replace(chunk, document_id=document_id)
-
+from ctxassembly.data.chunks import Chunk, SectionKey
 
 # Offsets of two chunks against each other, believed only as far as the texts bear them out.
 #
@@ -244,20 +187,25 @@ def find_containers(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
                 containers[candidate.key] = farthest
             elif farthest is None or _end_offset(candidate.chunk) >= _end_offset(farthest.chunk):
                 farthest = candidate
-    return containers | _find_larger(candidates)
+    containers |= _find_larger(candidates)
+    for key, container in containers.items():
+        while container.key in containers:
+            container = containers[container.key]  # noqa: PLW2901 - the outermost one
+        containers[key] = container
+    return containers
 
 
 def _find_larger(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
     """Return, by key, the longest candidate whose text contains a chunk cut from a larger one."""
     larger: dict[int, Candidate] = {}
     for candidate in candidates:
-        part, text = chunk_section(candidate.chunk), candidate.chunk.text.strip()
-        if PARENT_KEY in dict(part):
+        origin, text = candidate.chunk.origin, candidate.chunk.text.strip()
+        if origin is not None and PARENT_KEY in dict(origin.section):
             around = [
                 other
                 for other in candidates
                 if other.chunk.document_id == candidate.chunk.document_id
-                and chunk_section(other.chunk) != part
+                and chunk_section(other.chunk) != origin.section
                 and len(other.chunk.text) > len(candidate.chunk.text)
                 and text in other.chunk.text
             ]

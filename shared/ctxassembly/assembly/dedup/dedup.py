@@ -67,7 +67,7 @@ class Duplicates:
         groups: dict[int, list[Candidate]] = {}
         for candidate in candidates:
             groups.setdefault(originals.get(candidate.key, candidate).key, []).append(candidate)
-        return tuple(_heir(key, group) if len(group) > 1 else group[0] for key, group in groups.items())
+        return tuple([_heir(key, group) if len(group) > 1 else group[0] for key, group in groups.items()])
 
     def count_dropped(self, before: Candidates, after: Candidates) -> Mapping[str, Any]:
         """Return the reasons of those that are gone `after` a stage, for its outcome."""
@@ -148,8 +148,9 @@ def shared_hashes_note(candidates: Iterable[Candidate], keys: MetadataKeys) -> l
     texts: dict[str | None, str] = {}
     shared = 0
     for candidate in candidates:
-        content_hash, text = to_id(keys.read(candidate.chunk.metadata, "content_hash")), candidate.chunk.text.strip()
-        if content_hash not in (None, "0"):  # an empty hash, or 0, is none
+        value = keys.read(candidate.chunk.metadata, "content_hash")
+        if value is not None and (content_hash := to_id(value)) not in (None, "0"):  # an empty hash, or 0, is none
+            text = candidate.chunk.text.strip()
             shared += texts.setdefault(content_hash, text) != text
     which = pluralize(shared, "chunk has", "chunks have")
     return [f"dedup: {which} the content hash of another text, compared by the texts alone"] if shared else []

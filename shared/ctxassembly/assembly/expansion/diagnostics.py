@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from ctxassembly.assembly.adjacency.positions import (
     OFFSET_TOLERANCE,
@@ -21,11 +21,14 @@ from ctxassembly.assembly.adjacency.positions import (
     chunk_section,
     offset_of,
 )
+from ctxassembly.assembly.expansion.fetch import Fetched, FetchPolicy
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.safe_repr import pluralize, safe_repr
+from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
 from ctxassembly.user_warnings import with_remedy
 
+Remedies = Mapping[Any, str] | None
+"""The calls that the store names for each problem."""
 Problem = Literal["place", "part", "answer", "method", "failed", "pages", "hit"]
 """The hits have no position in their document, or one in a page or a larger chunk alone; the store has none of the
 expected chunks; the store can't be queried; it raised an error; each page of a file is a separate document; the store
@@ -49,44 +52,101 @@ _ID_CHARS = 40
 _FILE = re.compile(r"\.\w{2,5}$")
 
 
-def diagnose(
+def describe_lack(
+    hits: Sequence[Chunk], retrieved: Sequence[Chunk], fetched: Fetched, policy: FetchPolicy, keys: MetadataKeys
+) -> tuple[list[str], str | None]:
+    """Return notes on what the hits or their store lack, and the message of `Trace.missing`.
+
+    `hits` are those whose neighbors were asked for, `retrieved` all that were given.
+    """
+    notes, remedies = list[str](), policy.store.remedies
+    if fetched.refused_refs:
+        refused = f"{len(fetched.refused_refs):,} neighbors by names with characters that databases refuse"
+        notes.append(f"store: not asked for {refused}")
+    # Of a store that wasn't asked, or failed to answer, nobody knows what it lacks; a failure is noted already.
+    returned: Mapping[str, Collection[str]] | None = None
+    if policy.window and not fetched.errors:
+        gap = missing_neighbor(hits, hits)
+        # Under a filter all that is next to the hits may belong to others.
+        is_one_short = gap is not None and not fetched.has_others and not policy.store.holds_filter
+        returned = {} if is_one_short else fetched.returned_ids
+        if not returned and len(hits) < len(retrieved) and (gap is None or missing_neighbor(hits, retrieved) is None):
+            returned = None  # they are adjacent only to copies and other hits, which are not requested from the store
+    which = pluralize(len(hits), "retrieved chunk")
+    lack = _find_lack(hits, keys, returned, fetched.offset_answered, remedies)
+    if unstored := fetched.unstored_hits:  # the cause of whatever else is lacking
+        first = f"(first: {safe_repr(unstored[0].id, _ID_CHARS)})"
+        lack = describe_problem("hit", f"The store doesn't contain {len(unstored):,} of {which} {first}", remedies)
+    notes += [lack] if lack else []
+    missing = "\n".join(filter(None, (lack, _describe_failure(fetched, remedies)))) or None
+    limited = [hit for hit in hits if hit.index is None and _is_limited(hit, bool(policy.offset_window))]
+    if fetched.returned_ids and limited:
+        place = f"The place of {len(limited):,} of {which} (first: {safe_repr(limited[0].id, _ID_CHARS)})"
+        notes.append(describe_problem("part", f"{place} is known in its page or larger chunk alone", remedies))
+    indexed = next((hit for hit in hits if hit.index is not None), None)
+    if missing is None and returned == {} and indexed is not None:
+        # Each may be the only chunk of its document; but then the store finds the hit itself at its index.
+        document = safe_repr(indexed.document_id, _ID_CHARS)
+        fact = f"lack document {document}, since it doesn't find the retrieved chunk {indexed.index} of it"
+        notes.append(describe_problem("answer", f"The store may {fact}", remedies))
+    return notes, missing
+
+
+def _describe_failure(fetched: Fetched, remedies: Remedies) -> str | None:
+    """Return the message that the store failed to answer some references, or has no way to be asked."""
+    if not fetched.errors:
+        return None
+    unable = [error for error in fetched.errors if isinstance(error, NotImplementedError)]
+    if unable and not fetched.returned_ids:
+        problem = f"The store can't find adjacent chunks ({describe_error(unable[0])})"
+        return describe_problem("method", problem, remedies)
+    return describe_problem("failed", f"The store failed ({describe_error(fetched.errors[0])})", remedies)
+
+
+def _is_limited(hit: Chunk, finds_pages: bool) -> bool:
+    """Return True if `hit` finds neighbors only in its own page, or in the larger chunk that it was cut from.
+
+    `finds_pages` says whether the store is asked for the pages before and after by their numbers.
+    """
+    is_page = not finds_pages and hit.lookup_id != hit.document_id and bool(chunk_section(hit))
+    return is_page or PARENT_KEY in dict(chunk_section(hit))
+
+
+def _find_lack(
     hits: Sequence[Chunk],
     keys: MetadataKeys,
     returned_ids: Mapping[str, Collection[str]] | None,
-    offset_answered: Collection[str] = (),
-    remedies: Mapping[Problem, str] | None = None,
+    offset_answered: Collection[str],
+    remedies: Remedies,
 ) -> str | None:
     """Return the message that says what `hits` or their store lack; None if they lack nothing.
 
     `returned_ids` are the ids of the chunks that the store returned, by document id; None if it wasn't asked, or
-    failed. `offset_answered` are the ids of the hits whose neighbors it found by their offsets. `remedies` are the
-    calls that the store names.
+    failed. `offset_answered` are the ids of the hits whose neighbors it found by their offsets.
     """
     without_position = _hits_without_position(hits, returned_ids, offset_answered)
     if without_position:
         fact = _describe_without_position(without_position, len(hits), keys)
-        if _is_indexed_elsewhere(without_position, hits):
+        indexed = {hit.document_id for hit in hits if hit.index is not None}
+        if not indexed.isdisjoint(hit.document_id for hit in without_position):
             # They come from a retriever that keeps chunks of its own, such as BM25.
             fact += "; other chunks of the same document have an index"
             remedies = {"place": "documents = number_chunks(documents)"}
         return describe_problem("place", fact, remedies)
     is_empty = returned_ids is not None and not returned_ids
-    if is_empty and (reason := missing_neighbor(hits) or _missing_hit_proof(hits)) is not None:
+    if is_empty and (reason := missing_neighbor(hits, hits) or _missing_hit(hits)) is not None:
         return describe_problem("answer", f"The store has no chunk next to the retrieved ones, but {reason}", remedies)
-    if (separate_pages := _pages_as_documents(hits, keys)) is not None:
-        fact, key = separate_pages
-        return describe_problem("pages", fact, {"pages": ADVICE["pages"][1].format(key)})
-    return None
+    return _pages_as_documents(hits, keys)
 
 
-def describe_problem(problem: Problem, fact: str, remedies: Mapping[Problem, str] | None = None) -> str:
+def describe_problem(problem: Problem, fact: str, remedies: Remedies = None) -> str:
     """Return the message of `fact`, with what follows from it and the call that fixes it."""
     effect, call = ADVICE[problem]
     return with_remedy(fact, effect, (remedies or {}).get(problem) or call)
 
 
-def _pages_as_documents(hits: Iterable[Chunk], keys: MetadataKeys) -> tuple[str, str] | None:
-    """Return the fact that pages of one file are documents of their own, and the key for the file.
+def _pages_as_documents(hits: Iterable[Chunk], keys: MetadataKeys) -> str | None:
+    """Return the message that pages of one file are documents of their own; None if they aren't.
 
     Chunks of a page may be linked to each other. One with an index above 0 is of a document that somebody numbered.
     """
@@ -102,45 +162,12 @@ def _pages_as_documents(hits: Iterable[Chunk], keys: MetadataKeys) -> tuple[str,
     for (key, file), of_file in pages.items():
         numbers = [*dict.fromkeys(of_file.values())]
         if len(of_file) > 1 and len(numbers) > 1:
-            return f"Pages {numbers[0]} and {numbers[1]} of {safe_repr(file, _ID_CHARS)} are separate documents", key
+            fact = f"Pages {numbers[0]} and {numbers[1]} of {safe_repr(file, _ID_CHARS)} are separate documents"
+            return describe_problem("pages", fact, {"pages": ADVICE["pages"][1].format(key)})
     return None
 
 
-def limited_to_part(
-    hits: Sequence[Chunk], finds_pages: bool, remedies: Mapping[Problem, str] | None = None
-) -> str | None:
-    """Return a note on `hits` that find neighbors only in their own page, or in the larger chunk they were cut from.
-
-    `finds_pages` says whether the store is asked for the pages before and after by their numbers.
-    """
-
-    def is_limited(hit: Chunk) -> bool:
-        is_page = not finds_pages and hit.lookup_id != hit.document_id and bool(chunk_section(hit))
-        return hit.index is None and (is_page or PARENT_KEY in dict(chunk_section(hit)))
-
-    limited = [hit for hit in hits if is_limited(hit)]
-    if not limited:
-        return None
-    which = (
-        f"{len(limited):,} of {pluralize(len(hits), 'retrieved chunk')} (first: {safe_repr(limited[0].id, _ID_CHARS)})"
-    )
-    return describe_problem("part", f"The place of {which} is known in its page or larger chunk alone", remedies)
-
-
-def unverified_gaps(hits: Sequence[Chunk], remedies: Mapping[Problem, str] | None = None) -> str | None:
-    """Return a note on `hits` near which the store has nothing: each may be its document's only chunk.
-
-    A store that has documents of one chunk finds the hit itself at its index; see `store_identity.py`.
-    """
-    first = next((hit for hit in hits if hit.index is not None), None)
-    if first is None:
-        return None
-    document = safe_repr(first.document_id, _ID_CHARS)
-    fact = f"The store may lack document {document}, since it doesn't find the retrieved chunk {first.index} of it"
-    return describe_problem("answer", fact, remedies)
-
-
-def _missing_hit_proof(hits: Iterable[Chunk]) -> str | None:
+def _missing_hit(hits: Iterable[Chunk]) -> str | None:
     """Return the proof that the store misses a document: several hits are of it, and not even the first is found."""
     first_indexes: dict[str, int] = {}
     for hit in hits:
@@ -148,13 +175,6 @@ def _missing_hit_proof(hits: Iterable[Chunk]) -> str | None:
             chunks = f"chunks {first} and {hit.index} of document {safe_repr(hit.document_id, _ID_CHARS)}"
             return f"{chunks} were retrieved, and it doesn't find chunk {first} either"
     return None
-
-
-def unstored_hits_warning(unstored: Sequence[Chunk], total: int, remedies: Mapping[Problem, str] | None = None) -> str:
-    """Return the message that says that the store doesn't hold `unstored`, which are some of the `total` hits."""
-    which = f"{len(unstored):,} of {pluralize(total, 'retrieved chunk')}"
-    first = safe_repr(unstored[0].id, _ID_CHARS)
-    return describe_problem("hit", f"The store doesn't contain {which} (first: {first})", remedies)
 
 
 def _hits_without_position(
@@ -199,16 +219,8 @@ def _describe_without_position(without_position: Sequence[Chunk], total: int, ke
     return f"{len(without_position):,} of {total:,} retrieved {verb} {lacking} (first: {first})"
 
 
-def _is_indexed_elsewhere(without_position: Iterable[Chunk], hits: Iterable[Chunk]) -> bool:
-    """Return True if one retriever gives the chunks of a document with their index, and another one without."""
-    indexed = {hit.document_id for hit in hits if hit.index is not None}
-    return any(hit.document_id in indexed for hit in without_position)
-
-
-def missing_neighbor(hits: Iterable[Chunk], others: Iterable[Chunk] = ()) -> str | None:
-    """Return the proof that a neighbor of the hits is neither a hit nor among `others`; None if that isn't certain."""
-    hits = list(hits)
-    known = [*hits, *others]
+def missing_neighbor(hits: Iterable[Chunk], known: Sequence[Chunk]) -> str | None:
+    """Return the proof that a neighbor of the hits is not among the `known`; None if that isn't certain."""
     ids = {chunk.id for chunk in known}
     indexes = {(chunk.document_id, chunk.index) for chunk in known}
     for hit in hits:

@@ -8,17 +8,17 @@ kinds of references go together. Where that fails each kind goes alone, so nothi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ctxassembly.assembly.adjacency.positions import adopt_documents, assign_document, chunk_section, merge_linked
+from ctxassembly.assembly.adjacency.linked import adopt_documents, assign_document, merge_linked
+from ctxassembly.assembly.adjacency.positions import chunk_section
 from ctxassembly.assembly.expansion.access import MetadataAccess
 from ctxassembly.assembly.expansion.admit import AdmittedHits, admit_chunks
-from ctxassembly.assembly.expansion.diagnostics import Problem, describe_problem
 from ctxassembly.assembly.expansion.mentions import find_mentioned, mention_refs
-from ctxassembly.assembly.expansion.references import index_by_id, index_refs, link_refs, scoped_id
-from ctxassembly.assembly.expansion.store_identity import StoredHits, is_in_documents
+from ctxassembly.assembly.expansion.references import index_refs, link_refs
+from ctxassembly.assembly.expansion.stored import StoredHits
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.requests import FetchChunks
@@ -28,18 +28,16 @@ from ctxassembly.tracing import TraceRecorder
 from ctxassembly.wording.unicode import is_storable
 
 
-@dataclass(frozen=True, slots=True)
-class StoreTraits:
+class StoreTraits(NamedTuple):
     """The properties that a store may have, as `ctxassembly.protocols.Store` describes them."""
 
     holds_filter: bool | None = None
     finds_offsets: bool = False
-    remedies: Mapping[Problem, str] | None = None
+    remedies: Mapping[Any, str] | None = None
     finds_titles: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FetchPolicy:
+class FetchPolicy(NamedTuple):
     """The neighbors that one assembly may ask for and read."""
 
     window: int = 0
@@ -47,14 +45,10 @@ class FetchPolicy:
     store: StoreTraits = StoreTraits()
     access: MetadataAccess | None = None
     """Decides which chunks may be read; None if all that the store returns may be."""
+    offset_window: int = 0
+    """Chunks to request on each side if only offsets give the position; 0 if the store doesn't find offsets."""
     finds_titles: bool = False
     """True if documents may be asked for that the best hits mention by title."""
-
-    @property
-    def offset_window(self) -> int:
-        """Chunks to request on each side if only offsets give the position; 0 if the store doesn't find offsets."""
-        # If the filter is unknown, another tenant's chunks may be in between: request twice as many.
-        return self.window * (1 if self.access is None else 2) if self.store.finds_offsets else 0
 
 
 def fetch_policy(config: AssemblyConfig, query: str | None, store: StoreTraits | None) -> FetchPolicy:
@@ -62,19 +56,24 @@ def fetch_policy(config: AssemblyConfig, query: str | None, store: StoreTraits |
     if store is None:
         return FetchPolicy()
     access = MetadataAccess(config) if config.neighbors == "auto" and store.holds_filter is None else None
+    window = config.fetch_window(query)
+    # If the filter is unknown, another tenant's chunks may be in between: request twice as many.
+    offset_window = window * (1 if access is None else 2) if store.finds_offsets else 0
     # Metadata can't tell whether another document than the hit's may be read.
     finds_titles = store.finds_titles and access is None and config.has_competing_candidates(query)
-    return FetchPolicy(config.fetch_window(query), store, access, finds_titles=finds_titles)
+    return FetchPolicy(window, store, access, offset_window, finds_titles)
 
 
 @dataclass(slots=True)
-class FetchedChunks:
+class Fetched:
     """All that the store returned for one assembly, and how it was asked."""
 
     chunks: list[Chunk] = field(default_factory=list)
     hidden_between: list[Chunk] = field(default_factory=list)
     """Chunks that may not be read, but whose links or offsets place them between chunks that may."""
     empty: list[Chunk] = field(default_factory=list)
+    mentioned: list[tuple[int, Chunk]] = field(default_factory=list)
+    """The first chunks of documents that the best hits mention by title, each with the place of the hit."""
     complete_documents: set[str] = field(default_factory=set)
     """The lookup ids of the documents that came whole."""
     offset_answered: set[str] = field(default_factory=set)
@@ -85,16 +84,12 @@ class FetchedChunks:
     """The hits that the store doesn't hold, although it has chunks of a document with the id of theirs."""
     known_documents: set[str] = field(default_factory=set)
     """The ids of the documents of which the store holds a hit, its own ids and those that group its documents."""
-    returned_ids: dict[str, set[str]] = field(default_factory=dict)
+    returned_ids: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """The ids of all chunks that came, by document id."""
     has_others: bool = False
     """True if the store returned chunks other than the hits, which are requested along with their neighbors."""
-    mentioned: list[tuple[int, Chunk]] = field(default_factory=list)
-    """The first chunks of documents that the best hits mention by title, each with the place of the hit."""
-    is_incomplete: bool = False
-    """True if the store failed to answer some references."""
-    failure: str | None = None
-    """The message that says that the store failed, or has no way to be asked."""
+    errors: list[Exception] = field(default_factory=list)
+    """The errors of the store."""
 
 
 class _Reply(NamedTuple):
@@ -108,139 +103,150 @@ class _Reply(NamedTuple):
 
 def fetch_neighbors(
     hits: Sequence[Chunk], admitted: AdmittedHits, config: AssemblyConfig, policy: FetchPolicy, log: TraceRecorder
-) -> Generator[FetchChunks, Sequence[Chunk], FetchedChunks]:
+) -> Generator[FetchChunks, Sequence[Chunk], Fetched]:
     """Fetch what is near `hits`, in one round trip, or in as many as following links takes."""
-    fetcher = _Fetcher(hits, admitted, config, policy)
-    while refs := fetcher.next_refs():
+    search = _Search(hits, admitted, config, policy)
+    while refs := search.next_refs():
         reply = yield from _ask_store(refs, config, log)
-        any_came = fetcher.record(refs, reply, log)
-        if reply.errors:
-            fetcher.fetched.is_incomplete = True
-            failure = _describe_failure(reply.errors, policy, any_came=any_came)
-            fetcher.fetched.failure = fetcher.fetched.failure or failure
-            if not any_came:
-                break
-    return fetcher.fetched
+        search.fetched.errors += reply.errors
+        if not search.record(refs, reply, log) and reply.errors:
+            break
+    return search.fetched
 
 
-def _describe_failure(errors: Sequence[Exception], policy: FetchPolicy, *, any_came: bool) -> str:
-    unable = next((error for error in errors if isinstance(error, NotImplementedError) and not any_came), None)
-    if unable is None:
-        return describe_problem("failed", f"The store failed ({describe_error(errors[0])})", policy.store.remedies)
-    problem = f"The store can't find adjacent chunks ({describe_error(unable)})"
-    return describe_problem("method", problem, policy.store.remedies)
-
-
-class _Fetcher:
+class _Search:
     """The state of one search: the chunks known so far, what was asked for, and what came of it."""
 
     def __init__(
         self, hits: Sequence[Chunk], admitted: AdmittedHits, config: AssemblyConfig, policy: FetchPolicy
     ) -> None:
-        self.fetched = FetchedChunks()
-        self._config = config
-        self._policy = policy
-        self._hits, self._known = _known_chunks(hits, admitted)
-        self._stored_hits = StoredHits(self._hits)
-        self._without_index = [hit for hit in self._hits if hit.index is None]
+        # What was retrieved is never fetched again, copies and empty chunks included.
+        retrieved = [hit.chunk for hit in (*admitted.candidates, *admitted.empty)]
+        # Linked chunks without a document, as documents of their own, would each be asked for.
+        if document_map := merge_linked(retrieved, ()):
+            retrieved = [assign_document(chunk, document_map) for chunk in retrieved]
+            hits = [assign_document(hit, document_map) for hit in hits]
+        self.fetched = Fetched()
+        self._hits, self._config, self._policy = hits, config, policy
+        self._known: dict[tuple[str, str], Chunk] = {}
+        for chunk in retrieved:
+            self._known.setdefault((chunk.document_id, chunk.id), chunk)
+        self._stored = StoredHits(hits)
+        self._without_index = [hit for hit in hits if hit.index is None]
         self._requested: set[ChunkRef] = set()
-        self._answered: set[ChunkRef] = set()
         if policy.access is not None:
-            policy.access.add_hits(self._hits)
+            policy.access.add_hits(hits)
 
     def next_refs(self) -> tuple[ChunkRef, ...]:
         """Return the references of the next round trip; none if nothing is left to ask for."""
-        # All around an index is known beforehand.
-        wanted = () if self._requested else index_refs(self._hits, self._policy.window, self._known.values())
-        if self._without_index:
-            wanted += link_refs(
-                self._without_index,
-                self._known,
-                self._config.window,
-                per_side=self._policy.offset_window,
-                page_keys=self._config.keys.page,
-            )
-        # Titles are asked for once, together with the hits: whether the store holds these is known from its answer.
+        config, policy, is_first = self._config, self._policy, not self._requested
+        wanted = list[ChunkRef]()
         mentions: tuple[ChunkRef, ...] = ()
-        if not self._requested:
-            wanted += self._stored_hits.refs(wanted)
-            if wanted and self._policy.finds_titles:
-                mentions = mention_refs(self._hits, self._config.keys)
-        refs = _drop_unstorable([ref for ref in wanted if ref not in self._requested], self.fetched)
+        if is_first:  # all around an index is known beforehand
+            wanted += index_refs(self._hits, policy.window, (*self._hits, *self._known.values()))
+        if self._without_index:
+            offsets = policy.offset_window, config.keys.page
+            wanted += link_refs(self._without_index, self._known, config.window, *offsets)
+        # Titles are asked for once, together with the hits: whether the store holds these is known from its answer.
+        if is_first and wanted:
+            wanted += self._stored.refs(wanted)
+            if policy.finds_titles:
+                mentions = mention_refs(self._hits, config.keys)
+        # One name that databases refuse would fail the request.
+        names = {name for ref in wanted for name in (ref.document_id, ref.chunk_id) if name}
+        refused = {name for name in names if not is_storable(name)}
+        if refused:
+            self.fetched.refused_refs.update(ref for ref in wanted if not refused.isdisjoint(ref[:3:2]))
+        refs = [ref for ref in wanted if ref not in self._requested and ref not in self.fetched.refused_refs]
         self._requested.update(refs)
         return (*refs, *mentions) if refs else ()
 
     def record(self, refs: Sequence[ChunkRef], reply: _Reply, log: TraceRecorder) -> bool:
         """Keep what `reply` has of `refs`; True if it has anything."""
-        fetched, access = self.fetched, self._policy.access
-        if [ref for ref in refs if ref.named_in is not None]:
-            by_place, others = list[Chunk](), list[Chunk]()
-            for chunk in reply.chunks:
-                (by_place if _is_requested(chunk, self._requested) else others).append(chunk)
-            self._update_unstored((*by_place, *reply.empty))
-            fetched.mentioned, others = find_mentioned(others, self._hits, fetched.known_documents, self._config.keys)
-            reply = reply._replace(chunks=[*by_place, *others], refs=[*filter(_is_by_place, reply.refs)])
-            refs = [*filter(_is_by_place, refs)]
-        found = _only_requested(adopt_documents(reply.chunks, refs), self._requested, log)
-        returned = (*found, *reply.empty)
-        are_stored_hits = self._update_unstored(returned)
+        fetched, keys = self.fetched, self._config.keys
+        found, others = self._split(adopt_documents(reply.chunks, refs))
+        returned = [*found, *reply.empty]
+        names = [chunk.document_id if chunk.origin is None else chunk.lookup_id for chunk in returned]
+        is_stored_hit = self._stored.record(returned, names)
+        fetched.known_documents = self._stored.known_documents()
+        self._go_on_without(self._stored.unstored_hits())
+        if refs[-1].named_in is not None:
+            fetched.mentioned, others = find_mentioned(others, self._hits, fetched.known_documents, keys)
+        if others:
+            first = safe_repr(others[0].id, 80)
+            many = f"{len(others):,} chunks were not asked for, left out; the first is {first}"
+            log.notes.append(f"store: {many}" if others[1:] else f"store: chunk {first} was not asked for, left out")
         # A document of which the store holds no hit is another one, whatever its id.
-        documents = fetched.known_documents
-        near = [
-            chunk
-            for chunk, is_stored_hit in zip(found, are_stored_hits, strict=False)
-            if not is_stored_hit and is_in_documents(chunk, documents)
-        ]
-        empty = [chunk for chunk in reply.empty if is_in_documents(chunk, documents)]
-        fetched.empty += [chunk for chunk in empty if access is None or access.allows(chunk)]
-        _add_new(near, self._known, fetched, access)
-        # A whole document, or what is around an offset, has the hits in it anyway.
-        wide_refs = [ref for ref in refs if ref.index is None and ref.chunk_id is None]
-        fetched.has_others = fetched.has_others or bool(returned and wide_refs) or not all(are_stored_hits)
+        known = fetched.known_documents
+        placed = zip(returned, names, is_stored_hit, strict=True)
+        self._keep([(chunk, is_hit) for chunk, name, is_hit in placed if chunk.document_id in known or name in known])
         for chunk in returned:
-            fetched.returned_ids.setdefault(chunk.document_id, set()).add(chunk.id)
-        if self._without_index:
-            self._record_complete(returned, reply.refs)
+            fetched.returned_ids[chunk.document_id].add(chunk.id)
+        # A whole document, or what is around an offset, has the hits in it anyway.
+        wide = [ref for ref in reply.refs if {ref.index, ref.chunk_id, ref.named_in} == {None}]
+        fetched.has_others = fetched.has_others or bool(returned and wide) or not all(is_stored_hit)
+        self._record_complete(wide, {*names})
         return bool(returned)
 
-    def _update_unstored(self, returned: Sequence[Chunk]) -> list[bool]:
-        """Enter the hits that the store holds, and go on without the others; see `StoredHits.record`."""
-        own, fetched = self._stored_hits, self.fetched
-        are_stored_hits = own.record(returned)
-        fetched.known_documents, fetched.unstored_hits = own.known_documents(), own.unstored_hits()
-        for hit in fetched.unstored_hits:
-            if self._known.get(hit.id) is hit:  # another hit's neighbor may have the same id
-                del self._known[hit.id]
-        strangers = {*map(id, fetched.unstored_hits)}
+    def _keep(self, chunks: Iterable[tuple[Chunk, bool]]) -> None:
+        """Keep the ones of `chunks` that may be read; each comes with whether a hit that the store holds is there."""
+        fetched, known, access = self.fetched, self._known, self._policy.access
+        between = list[Chunk]()
+        for chunk, is_hit in chunks:
+            key, is_empty = (chunk.document_id, chunk.id), not chunk.text or chunk.text.isspace()
+            if not is_empty and (is_hit or key in known):
+                continue
+            if access is not None and not access.allows(chunk):
+                between += [chunk] if chunk.index is None and not is_empty else []
+            elif is_empty:
+                fetched.empty.append(chunk)
+            else:
+                known[key] = chunk
+                fetched.chunks.append(chunk)
+        # Another tenant's chunk may have the id of one that may be read: it comes after.
+        for chunk in between:
+            if known.setdefault((chunk.document_id, chunk.id), chunk) is chunk:
+                fetched.hidden_between.append(chunk)
+
+    def _split(self, chunks: Iterable[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
+        """Return the ones of `chunks` that were asked for, and all others."""
+        found, others, requested = list[Chunk](), list[Chunk](), self._requested
+        # Only the store knows which chunks are next to an offset: all chunks of that document count as requested.
+        offsets = [ref for ref in requested if ref.around_offset] if self._without_index else []
+        by_offset = {ref.around_offset.document_id or ref.document_id for ref in offsets if ref.around_offset}
+        for chunk in chunks:
+            name = chunk.document_id if chunk.origin is None else chunk.lookup_id
+            is_requested = (  # plain tuples equal references of the same fields
+                (name, chunk.index, None, None, None) in requested
+                or (name, None, chunk.id, None, None) in requested
+                or (name, None, None, None, None) in requested
+                or not by_offset.isdisjoint((name, chunk.document_id))
+            )
+            (found if is_requested else others).append(chunk)
+        return found, others
+
+    def _go_on_without(self, unstored: list[Chunk]) -> None:
+        """Look for nothing more around hits that the store doesn't hold."""
+        self.fetched.unstored_hits = unstored
+        strangers = {*map(id, unstored)}
+        for hit in unstored:
+            key = hit.document_id, hit.id
+            if self._known.get(key) is hit:  # another hit's neighbor may have the same id
+                del self._known[key]
         self._without_index = [hit for hit in self._without_index if id(hit) not in strangers]
-        return are_stored_hits
 
-    def _record_complete(self, returned: Iterable[Chunk], refs: Iterable[ChunkRef]) -> None:
-        """Record the documents and offsets that the store answered in full: what it didn't return doesn't exist."""
-        self._answered.update(refs)
-        lookup_ids = {chunk.lookup_id for chunk in returned}
-        self.fetched.complete_documents.update(name for name in lookup_ids if ChunkRef(name) in self._answered)
-        around = ((ref.document_id, ref.around_offset) for ref in refs if ref.around_offset)
-        offsets = {(document_id, offset.start, offset.section) for document_id, offset in around}
-        answered = (
-            chunk for chunk in self._known.values() if (chunk.lookup_id, chunk.start, chunk_section(chunk)) in offsets
-        )
-        self.fetched.offset_answered.update(chunk.id for chunk in answered)
-
-
-def _known_chunks(hits: Sequence[Chunk], admitted: AdmittedHits) -> tuple[Sequence[Chunk], dict[str, Chunk]]:
-    """Return `hits`, and all retrieved chunks by id: these are never fetched again, copies and empty chunks included.
-
-    Chunks that name no document but are linked to each other come back as of one document: as documents of their own
-    each would be asked for.
-    """
-    retrieved = [hit.chunk for hit in (*admitted.candidates, *admitted.empty)]
-    if document_map := merge_linked(retrieved, ()):
-        retrieved, hits = (
-            [assign_document(chunk, document_map) for chunk in retrieved],
-            [assign_document(hit, document_map) for hit in hits],
-        )
-    return hits, index_by_id(retrieved)
+    def _record_complete(self, wide: Iterable[ChunkRef], returned: set[str]) -> None:
+        """Record the documents and offsets that were answered in full: what didn't come doesn't exist."""
+        around = {
+            (ref.document_id, ref.around_offset.start, ref.around_offset.section): None
+            for ref in wide
+            if ref.around_offset
+        }
+        for chunk in self._known.values() if around else ():
+            if (chunk.lookup_id, chunk.start, chunk_section(chunk)) in around:
+                self.fetched.offset_answered.add(chunk.id)
+        whole = (ref.document_id for ref in wide if ref.around_offset is None)
+        self.fetched.complete_documents.update(name for name in whole if name in returned)
 
 
 def _ask_store(
@@ -279,69 +285,9 @@ def _ask_store(
     return reply
 
 
-def _is_by_place(ref: ChunkRef) -> bool:
-    return ref.named_in is None
-
-
 def _group_by_kind(refs: Iterable[ChunkRef]) -> dict[tuple[bool, ...], list[ChunkRef]]:
     """Return references by kind: to an index, to a chunk id, next to an offset, to a document, to titles."""
     kinds: dict[tuple[bool, ...], list[ChunkRef]] = defaultdict(list)
     for ref in refs:
-        kinds[ref.index is None, ref.chunk_id is None, ref.around_offset is None, _is_by_place(ref)].append(ref)
+        kinds[tuple(value is None for value in ref[1:])].append(ref)
     return kinds
-
-
-def _add_new(
-    chunks: Iterable[Chunk], known: dict[str, Chunk], fetched: FetchedChunks, access: MetadataAccess | None
-) -> None:
-    """Add the new ones of `chunks` to `known`, and to `fetched` by whether they may be read."""
-    between: list[Chunk] = []
-    for chunk in chunks:
-        name = chunk.id
-        if name in known and known[name].document_id != chunk.document_id:
-            name = scoped_id(name, chunk.document_id)
-        if name not in known:
-            if access is None or access.allows(chunk):
-                known[name] = chunk
-                fetched.chunks.append(chunk)
-            elif chunk.index is None:
-                between.append(chunk)
-    # Another tenant's chunk may have the id of one that may be read: it comes after.
-    fetched.hidden_between.extend(known.setdefault(chunk.id, chunk) for chunk in between if chunk.id not in known)
-
-
-def _drop_unstorable(refs: Sequence[ChunkRef], fetched: FetchedChunks) -> tuple[ChunkRef, ...]:
-    """Return `refs` without those that databases refuse, which would fail the request; record these in `fetched`."""
-    names = {name for ref in refs for name in (ref.document_id, ref.chunk_id) if name}
-    unstorable = {name for name in names if not is_storable(name)}
-    if not unstorable:
-        return tuple(refs)
-    storable = tuple(ref for ref in refs if ref.document_id not in unstorable and ref.chunk_id not in unstorable)
-    fetched.refused_refs.update({*refs} - {*storable})
-    return storable
-
-
-def _only_requested(chunks: Sequence[Chunk], requested: Collection[ChunkRef], log: TraceRecorder) -> list[Chunk]:
-    """Return the chunks among `chunks` that were asked for; one note counts all others."""
-    unrequested = [chunk for chunk in chunks if not _is_requested(chunk, requested)]
-    if unrequested:
-        # Only the store knows which chunks are next to an offset: all chunks of that document count as requested.
-        by_offset = {ref.around_offset.document_id or ref.document_id for ref in requested if ref.around_offset}
-        unrequested = [one for one in unrequested if by_offset.isdisjoint((one.lookup_id, one.document_id))]
-    if not unrequested:
-        return list(chunks)
-    first = safe_repr(unrequested[0].id, 80)
-    many = f"{len(unrequested):,} chunks were not asked for, left out; the first is {first}"
-    log.notes.append(f"store: chunk {first} was not asked for, left out" if len(unrequested) == 1 else f"store: {many}")
-    unrequested_ids = {*map(id, unrequested)}
-    return [chunk for chunk in chunks if id(chunk) not in unrequested_ids]
-
-
-def _is_requested(chunk: Chunk, requested: Collection[ChunkRef]) -> bool:
-    document_id = chunk.document_id if chunk.origin is None else chunk.lookup_id
-    # Plain tuples equal references of the same fields.
-    return (
-        (document_id, chunk.index, None, None, None) in requested
-        or (document_id, None, chunk.id, None, None) in requested
-        or (document_id, None, None, None, None) in requested
-    )

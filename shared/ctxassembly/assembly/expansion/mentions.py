@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from ctxassembly.assembly.expansion.store_identity import is_in_documents
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.text.titles import document_title, find_titles, read_title
@@ -38,14 +37,14 @@ def find_mentioned(
     retrieved = {name for hit in hits for name in (hit.document_id, hit.lookup_id)}
     titled = [(chunk, read_title(chunk, keys)) for chunk in chunks]
     titles = {title for _, title in titled}
-    mentions = [find_titles(hit.text, titles) if is_in_documents(hit, stored) else {} for hit in hits[:MAX_HITS]]
+    mentions = [find_titles(hit.text, titles) if hit.document_id in stored else {} for hit in hits[:MAX_HITS]]
     found: dict[str, tuple[int, int, Chunk]] = {}
     others: list[Chunk] = []
     for chunk, title in titled:
         place = next((place for place, mentioned in enumerate(mentions) if title in mentioned), None)
         if place is None:
             others.append(chunk)
-        elif not is_in_documents(chunk, retrieved):
+        elif retrieved.isdisjoint((chunk.document_id, chunk.lookup_id)):
             found.setdefault(chunk.document_id, (place, mentions[place][title], chunk))
     ordered = sorted(found.values(), key=lambda entry: (*entry[:2], entry[2].document_id))
     return [(place, chunk) for place, _, chunk in ordered[:MAX_DOCUMENTS]], others
