@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -60,46 +60,31 @@ def overlap_by_offset(first: Chunk, second: Chunk) -> int | None:
 
 def claimed_overlap(first: Chunk, second: Chunk) -> int:
     """Characters that the two share if their offsets are about right; 0 if by them `second` begins elsewhere."""
-    first_offset, second_offset = offset_of(first), offset_of(second)
-    if (
-        first_offset is None
-        or second_offset is None
-        or second_offset < first_offset
-        or chunk_section(first) != chunk_section(second)
-    ):
+    before, after = offset_of(first), offset_of(second)
+    if before is None or after is None or after < before or chunk_section(first) != chunk_section(second):
         return 0
-    return max(first_offset + len(first.text) - second_offset, 0)
+    return max(before + len(first.text) - after, 0)
 
 
 def is_continuation(first: Chunk, second: Chunk) -> bool:
     """Return True if `second` goes on where `first` ends, or sooner, by offsets that the text bears out."""
     shared = overlap_by_offset(first, second)
-    if shared is not None:
-        # Chunks of different parts may touch by accident, since offsets begin again; shared text is no accident.
-        touch = shared >= -OFFSET_TOLERANCE
-        return shared > OFFSET_TOLERANCE or (touch and chunk_section(first) == chunk_section(second))
-    return (
-        claimed_overlap(first, second) > OFFSET_TOLERANCE
-        and overlap_length(first.text, second.text, OFFSET_TOLERANCE) > 0
-    )
+    if shared is None:
+        is_claimed = claimed_overlap(first, second) > OFFSET_TOLERANCE
+        return is_claimed and overlap_length(first.text, second.text, OFFSET_TOLERANCE) > 0
+    # Chunks of different parts may touch by accident, since offsets begin again; shared text is no accident.
+    is_touching = shared >= -OFFSET_TOLERANCE and chunk_section(first) == chunk_section(second)
+    return shared > OFFSET_TOLERANCE or is_touching
 
 
 def is_contained_in(inner: Chunk, outer: Chunk) -> bool:
     """Return True if `outer` contains the text of `inner` at the position given by their offsets."""
-    outer_offset, inner_offset = offset_of(outer), offset_of(inner)
-    if (
-        outer_offset is None
-        or inner_offset is None
-        or len(inner.text) > len(outer.text)
-        or chunk_section(inner) != chunk_section(outer)
-    ):
+    begin, at = offset_of(outer), offset_of(inner)
+    if begin is None or at is None or len(inner.text) > len(outer.text) or chunk_section(inner) != chunk_section(outer):
         return False
     if inner.start is not None and outer.start is not None:
-        return inner_offset >= outer_offset and outer.text.startswith(inner.text, inner_offset - outer_offset)
-    return (
-        outer_offset - OFFSET_TOLERANCE <= inner_offset <= outer_offset + len(outer.text)
-        and inner.text.strip() in outer.text
-    )
+        return at >= begin and outer.text.startswith(inner.text, at - begin)
+    return begin - OFFSET_TOLERANCE <= at <= begin + len(outer.text) and inner.text.strip() in outer.text
 
 
 CHAIN_GAP = MAX_CANDIDATE_WINDOW + 1
@@ -142,20 +127,14 @@ def chunk_positions(
     gapless = _find_gapless([chunk for chunk, _ in ordered], complete)
     # Far behind all that have an index: nothing says where between them they belong.
     position = max(result.values(), default=-CHAIN_GAP) + CHAIN_GAP
-    previous: Chunk | None = None
-    for number, (chunk, linked) in enumerate(ordered):
-        if previous is not None:
-            if is_contained_in(chunk, previous):
-                result[chunk.id] = position
-                continue
-            is_next = (
-                linked
-                or is_continuation(previous, chunk)
-                or _is_next(previous, chunk, page, is_gapless=number in gapless)
-            )
+    previous, _ = ordered[0]
+    for number, (chunk, is_linked) in enumerate(ordered):
+        if number and not is_contained_in(chunk, previous):
+            is_next = is_linked or is_continuation(previous, chunk)
+            is_next = is_next or (number in gapless and _is_next(previous, chunk, page))
             position += 1 if is_next else CHAIN_GAP
+            previous = chunk
         result[chunk.id] = position
-        previous = chunk
     return result
 
 
@@ -173,20 +152,20 @@ def find_containers(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
 
     Of those without an index the offsets say so; of those cut from a larger chunk, whose offsets count in it, the text.
     """
-    by_part: dict[tuple[str, SectionKey], list[tuple[int, int, Candidate]]] = defaultdict(list)
-    for candidate in candidates:
+    by_part: dict[tuple[str, SectionKey], list[tuple[int, int, int, Candidate]]] = defaultdict(list)
+    containers: dict[int, Candidate] = {}
+    for number, candidate in enumerate(candidates):
         chunk = candidate.chunk
         if chunk.index is None and (at := offset_of(chunk)) is not None:
-            by_part[chunk.document_id, chunk_section(chunk)].append((at, -len(chunk.text), candidate))
-    containers: dict[int, Candidate] = {}
+            by_part[chunk.document_id, chunk_section(chunk)].append((at, -len(chunk.text), number, candidate))
     for members in by_part.values():
         # By their beginnings, the longer first: a chunk can only lie in the one that reaches farthest so far.
-        farthest: Candidate | None = None
-        for _, _, candidate in sorted(members, key=lambda member: member[:2]):
-            if farthest is not None and is_contained_in(candidate.chunk, farthest.chunk):
+        farthest, end = members[0][-1], -1
+        for at, _, _, candidate in sorted(members):
+            if end >= 0 and is_contained_in(candidate.chunk, farthest.chunk):
                 containers[candidate.key] = farthest
-            elif farthest is None or _end_offset(candidate.chunk) >= _end_offset(farthest.chunk):
-                farthest = candidate
+            elif at + len(candidate.chunk.text) >= end:
+                farthest, end = candidate, at + len(candidate.chunk.text)
     containers |= _find_larger(candidates)
     for key, container in containers.items():
         while container.key in containers:
@@ -199,18 +178,14 @@ def _find_larger(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
     """Return, by key, the longest candidate whose text contains a chunk cut from a larger one."""
     larger: dict[int, Candidate] = {}
     for candidate in candidates:
-        origin, text = candidate.chunk.origin, candidate.chunk.text.strip()
-        if origin is not None and PARENT_KEY in dict(origin.section):
-            around = [
-                other
-                for other in candidates
-                if other.chunk.document_id == candidate.chunk.document_id
-                and chunk_section(other.chunk) != origin.section
-                and len(other.chunk.text) > len(candidate.chunk.text)
-                and text in other.chunk.text
-            ]
-            if around:
-                larger[candidate.key] = max(around, key=lambda other: len(other.chunk.text))
+        chunk = candidate.chunk
+        if chunk.origin is not None and PARENT_KEY in dict(chunk.origin.section):
+            text = chunk.text.strip()
+            of_document = [one for one in candidates if one.chunk.document_id == chunk.document_id]
+            for other in of_document:
+                is_longest = len(other.chunk.text) > len(larger.get(candidate.key, candidate).chunk.text)
+                if is_longest and chunk_section(other.chunk) != chunk.origin.section and text in other.chunk.text:
+                    larger[candidate.key] = other
     return larger
 
 
@@ -272,34 +247,23 @@ def _find_gapless(chunks: Sequence[Chunk], complete: KnownComplete) -> set[int]:
             gapless.update(range(at - complete.window + 1, at + complete.window + 1))
     by_id = {chunk.id: chunk for chunk in chunks}
     for at, (before, chunk) in enumerate(pairwise(chunks), start=1):
-        if _is_last(before, by_id, complete) and _is_first(chunk, complete):
+        # A missing link forward is an end only if links are kept at all: the chunk before links to this one.
+        other = by_id.get(before.prev_id or "")
+        is_last = before.next_id is None and other is not None and other.next_id == before.id
+        if (is_last or before.lookup_id in complete.documents) and (
+            chunk.prev_id is None or chunk.lookup_id in complete.documents
+        ):
             gapless.add(at)
     return gapless
 
 
-def _is_next(first: Chunk, second: Chunk, page: str | None, *, is_gapless: bool) -> bool:
-    """Return True if nothing is stored between the two, and `second` is later on the page or begins the next."""
-    if not is_gapless:
-        return False
+def _is_next(first: Chunk, second: Chunk, page: str | None) -> bool:
+    """Return True if `second` is later on the page or begins the next, supposing that nothing is stored between."""
     if chunk_section(first) == chunk_section(second):
         gap = overlap_by_offset(first, second)
         return gap is not None and gap < 0
     is_begun = page is not None and (offset_of(second) or 0) <= OFFSET_TOLERANCE
     return is_begun and _page_number(second, page) == _page_number(first, page) + 1
-
-
-def _is_first(chunk: Chunk, complete: KnownComplete) -> bool:
-    """Return True if nothing is stored before `chunk`, supposing it is the first known one of a part."""
-    return chunk.lookup_id in complete.documents or chunk.prev_id is None
-
-
-def _is_last(chunk: Chunk, known: Mapping[str, Chunk], complete: KnownComplete) -> bool:
-    """Return True if nothing is stored after `chunk`, supposing it is the last known one of a part."""
-    if chunk.lookup_id in complete.documents:
-        return True
-    # A missing link forward is an end only if links are kept at all: the chunk before links to this one.
-    before = known.get(chunk.prev_id or "")
-    return chunk.next_id is None and before is not None and before.next_id == chunk.id
 
 
 def _page_number(chunk: Chunk, key: str | None) -> float:
@@ -316,10 +280,6 @@ def _parse_page_number(value: object) -> int | None:
     return int(value) if 0 <= value < 10**_MAX_PAGE_DIGITS and value == value // 1 else None
 
 
-def _end_offset(chunk: Chunk) -> int:
-    return (offset_of(chunk) or 0) + len(chunk.text)
-
-
 def _link_chains(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
     """Return the longest chains of linked chunks, each in order; the chains by their first chunk as given."""
     by_id = {chunk.id: chunk for chunk in chunks}
@@ -328,15 +288,13 @@ def _link_chains(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
     following |= {chunk.prev_id: chunk.id for chunk in chunks if chunk.prev_id in by_id}
     followers = set(following.values())
     chains: list[list[Chunk]] = []
-    visited: set[str] = set()
     # Heads first; whatever is left then is in a circle of links, which is cut where it is met.
-    for chunk in sorted(by_id.values(), key=lambda chunk: chunk.id in followers):
+    for head in sorted(by_id, key=followers.__contains__):
         chain: list[Chunk] = []
-        chunk_id: str | None = chunk.id
-        while chunk_id is not None and chunk_id not in visited:
-            visited.add(chunk_id)
-            chain.append(by_id[chunk_id])
-            chunk_id = following.get(chunk_id)
+        chunk_id = head
+        while chunk_id in by_id:
+            chain.append(by_id.pop(chunk_id))
+            chunk_id = following.get(chunk_id) or ""
         if chain:
             chains.append(chain)
     return chains
