@@ -13,10 +13,9 @@ from langchain_core.runnables.utils import AnyConfigurableField
 from pydantic import ConfigDict, Field, InstanceOf, PlainValidator, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.adapters.metadata import context_event
+from ctxassembly.adapters.metadata import context_event, neighbor_warnings
 from ctxassembly.assembly.arguments import settings_of, valid_config, with_neighbors
 from ctxassembly.assembly.call import System
-from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.supplement import SupplementInput, supplement_from_retrieval
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.assembly import AssemblyConfig, Neighbors

@@ -25,10 +25,9 @@ from pydantic import (
     TypeAdapter,
 )
 
-from ctxassembly.adapters.metadata import context_event, with_notes
+from ctxassembly.adapters.metadata import context_event, neighbor_warnings, with_notes
 from ctxassembly.assembly.arguments import settings_of, valid_config, with_neighbors
 from ctxassembly.assembly.call import System
-from ctxassembly.assembly.expansion.access import neighbor_warnings
 from ctxassembly.assembly.supplement import SupplementInput, resolve_supplement
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.config.assembly import AssemblyConfig

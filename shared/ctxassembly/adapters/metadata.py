@@ -1,7 +1,7 @@
 """Contexts and answers as plain data: in the metadata and events of a framework's objects, and in its messages.
 
-Also what adapters do on the way: check that a context is one, add their notes to its trace, read the turns of a
-conversation, and give what a framework's retriever returned to an answer chain.
+Also what adapters do on the way: check that a context is one, add their notes to its trace, warn of what it says is
+missing, read the turns of a conversation, and give what a framework's retriever returned to an answer chain.
 """
 
 from __future__ import annotations
@@ -19,9 +19,14 @@ from ctxassembly.conversations.sent import warn_unread
 from ctxassembly.conversations.sources import MESSAGE_KEY, is_context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieval import RetrievalTrace, Retrieved
-from ctxassembly.errors import InputError
+from ctxassembly.data.trace import Trace
+from ctxassembly.errors import FilterNotSeenWarning, InputError, NothingToJoinWarning
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.serialization import from_plain, to_plain, trace_to_plain
+from ctxassembly.user_warnings import with_remedy
+
+MAX_NAMED, MAX_KEY_CHARS = 3, 40
+"""Most keys that a warning names, and characters of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +181,23 @@ def _cited_documents(payload: Any) -> tuple[str, ...]:
         warn_unread(f"its {MESSAGE_KEY!r} must be as the answer chain gave it, got {safe_repr(payload, 80)}")
         return ()
     return documents
+
+
+def neighbor_warnings(trace: Trace, filter_line: str) -> tuple[Warning | None, ...]:
+    """Return the warnings of a run: neighbors were left out for want of a filter; hits or their store lack something.
+
+    `filter_line` is the line that gives the adapter a filter.
+    """
+    joining = None if trace.missing is None else NothingToJoinWarning(trace.missing)
+    if not trace.unscoped:
+        return None, joining
+    names = [safe_repr(key, MAX_KEY_CHARS) for key in trace.unscoped[:MAX_NAMED]]
+    keys = ", ".join(names) if names[1:] else f"{names[0]},"
+    calls = filter_line, f"AssemblyConfig(varying_keys=({keys}))", "AssemblyConfig(neighbors='unfiltered')"
+    call = " or ".join(calls)
+    message = with_remedy(
+        f"Adjacent chunks with another {' or '.join(names)} than the retrieved chunk are left out",
+        "No filter says whether the caller may read them",
+        call,
+    )
+    return FilterNotSeenWarning(message), joining

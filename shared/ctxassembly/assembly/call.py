@@ -96,7 +96,7 @@ class Call:
         """
         own = {name: getattr(system, name) for name in ("keys", "neighbors") if hasattr(system, name)}
         config = AssemblyConfig(window=window, neighbor_decay=decay, dedup="none", **own)
-        duplicates = Duplicates(config, self.note, can_embed=False)
+        duplicates = Duplicates(config, self.log, can_embed=False)
         policy = fetch_policy(config, None, self.store)
         admitted = self.admitted._replace(candidates=tuple(hits))
         found, usable = yield from expand_hits(admitted, config, policy, duplicates, self.log)

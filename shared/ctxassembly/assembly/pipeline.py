@@ -122,7 +122,7 @@ def _gather(
     yield from log.end(len(admitted.candidates), lambda: count_by_reason([EMPTY] * len(admitted.empty)))
     if config.enabled and config.dedup == "semantic" and not services.can_embed:
         check_vectors((*admitted.candidates, *admitted.empty))
-    duplicates = Duplicates(config, log.notes.append, can_embed=services.can_embed)
+    duplicates = Duplicates(config, log, can_embed=services.can_embed)
     policy = fetch_policy(config, query, services.store)
     neighbors, candidates = yield from expand_hits(admitted, config, policy, duplicates, log)
     return Found(admitted, neighbors, candidates, duplicates.originals())

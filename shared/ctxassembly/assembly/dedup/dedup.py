@@ -12,7 +12,7 @@ The better-ranked one is kept, or by date the newest; it inherits the best rank 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 from ctxassembly.assembly.dedup.facts import compare_facts
@@ -22,23 +22,21 @@ from ctxassembly.assembly.dedup.similar import find_similar, is_newer
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import EXACT_DUPLICATE, NEAR_DUPLICATE, SEMANTIC_DUPLICATE, Candidate, Reason
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.data.requests import EmbedTexts
+from ctxassembly.data.requests import EmbedTexts, Request
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.safe_repr import describe_error, pluralize, safe_repr, to_id
-from ctxassembly.tracing import count_by_reason
+from ctxassembly.tracing import TraceRecorder, count_by_reason
 
 Candidates = tuple[Candidate, ...]
-Originals = Mapping[int, Candidate]
+Originals = dict[int, Candidate]
 """The candidate that represents each copy, by the copy's key."""
 
 
 class Duplicates:
     """The finder of duplicates, and the record of them. Candidates come and go best first."""
 
-    def __init__(self, config: AssemblyConfig, note: Callable[[str], None], *, can_embed: bool) -> None:
-        self._config = config
-        self._note = note
-        self._can_embed = can_embed
+    def __init__(self, config: AssemblyConfig, log: TraceRecorder, *, can_embed: bool) -> None:
+        self._config, self._log, self._can_embed = config, log, can_embed
         self._dates: dict[int, float | None] = {}
         """The date of the last update by key, if it decides which of two copies stays."""
         self._originals: dict[int, tuple[Candidate, Reason]] = {}
@@ -69,13 +67,9 @@ class Duplicates:
             groups.setdefault(originals.get(candidate.key, candidate).key, []).append(candidate)
         return tuple([_heir(key, group) if len(group) > 1 else group[0] for key, group in groups.items()])
 
-    def count_dropped(self, before: Candidates, after: Candidates) -> Mapping[str, Any]:
-        """Return the reasons of those that are gone `after` a stage, for its outcome."""
-        remaining = {candidate.key for candidate in after}
-        return count_by_reason(self._originals[one.key][1] for one in before if one.key not in remaining)
-
-    def drop_exact(self, candidates: Candidates) -> Candidates:
+    def drop_exact(self, candidates: Candidates) -> Generator[Request, Any, Candidates]:
         """Return `candidates` without exact copies. Of all copies of a text the first one is kept, or a newer one."""
+        yield from self._log.begin("dedup", len(candidates))
         if self._config.prefer_version == "newest":
             self._read_dates(candidates)
         by_text: dict[str, list[Candidate]] = defaultdict(list)
@@ -89,17 +83,26 @@ class Duplicates:
                     if is_newer(self._dates.get(candidate.key), self._dates.get(original.key)):
                         original = candidate
                 originals |= {candidate.key: original for candidate in group if candidate is not original}
-        return self.drop(candidates, originals, EXACT_DUPLICATE)
+        kept = self.drop(candidates, originals, EXACT_DUPLICATE)
+        if not any(candidate.distance for candidate in kept):
+            self._log.notes += shared_hashes_note(kept, self._config.keys)
+        yield from self._log.end(len(kept), lambda: count_by_reason([EXACT_DUPLICATE] * len(originals)))
+        return kept
 
-    def drop_similar(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
+    def drop_similar(self, candidates: Candidates) -> Generator[Request, Any, Candidates]:
         """Return `candidates` that are not near to a better one, nor close to one in meaning if that is asked for."""
+        yield from self._log.begin(f"{self._config.dedup} dedup", len(candidates))
         texts = [candidate.chunk.text for candidate in candidates]
-        near = find_near(texts, self._config.near_threshold)
-        kept = self.drop(candidates, find_similar(candidates, near, self._dates, compare_facts(texts)), NEAR_DUPLICATE)
+        found = find_near(texts, self._config.near_threshold)
+        near = find_similar(candidates, found, self._dates, compare_facts(texts))
+        kept, close = self.drop(candidates, near, NEAR_DUPLICATE), Originals()
         if self._config.dedup == "semantic" and len(kept) > 1:
             vectors = yield from self._find_vectors(kept)
-            close = find_close([one.chunk.text for one in kept], vectors, self._config.semantic_threshold)
-            kept = self.drop(kept, find_similar(kept, close, self._dates), SEMANTIC_DUPLICATE)
+            found = find_close([one.chunk.text for one in kept], vectors, self._config.semantic_threshold)
+            close = find_similar(kept, found, self._dates)
+            kept = self.drop(kept, close, SEMANTIC_DUPLICATE)
+        reasons = [*[NEAR_DUPLICATE] * len(near), *[SEMANTIC_DUPLICATE] * len(close)]
+        yield from self._log.end(len(kept), lambda: count_by_reason(reasons))
         return kept
 
     def _read_dates(self, candidates: Iterable[Candidate]) -> None:
@@ -113,7 +116,7 @@ class Duplicates:
                 if value is not None and date is None:
                     notes[f"{_describe(candidate)}: updated_at {safe_repr(value, 50)} is not a date, left out"] = None
         for note in notes:
-            self._note(note)
+            self._log.notes.append(note)
 
     def _find_vectors(
         self, candidates: Candidates
@@ -122,7 +125,7 @@ class Duplicates:
         vectors = [unit_vector(candidate.chunk.vector) for candidate in candidates]
         for candidate, vector in zip(candidates, vectors, strict=True):
             if vector is None and candidate.chunk.vector is not None:
-                self._note(f"{_describe(candidate)}: its vector is no list of finite numbers, left out")
+                self._log.notes.append(f"{_describe(candidate)}: its vector is no list of finite numbers, left out")
         # All others in one batch; on failure words alone decide, as `dedup="near"` would.
         missing = [place for place, vector in enumerate(vectors) if vector is None]
         if missing and self._can_embed:
@@ -133,13 +136,13 @@ class Duplicates:
             except Exception as error:
                 if self._config.on_store_error == "raise":
                     raise StoreError(f"texts could not be embedded: {describe_error(error)}") from error
-                self._note(f"embeddings: no vectors ({describe_error(error)}), compared by words alone")
+                self._log.notes.append(f"embeddings: no vectors ({describe_error(error)}), compared by words alone")
         if lacking := vectors.count(None):
-            self._note(f"semantic dedup: {lacking} of {len(candidates)} chunks have no vector")
+            self._log.notes.append(f"semantic dedup: {lacking} of {len(candidates)} chunks have no vector")
         dimensions = sorted({len(vector) for vector in vectors if vector is not None})
         if len(dimensions) > 1:
             sizes = " and ".join(map(str, dimensions))
-            self._note(f"semantic dedup: vectors of {sizes} dimensions are not compared with each other")
+            self._log.notes.append(f"semantic dedup: vectors of {sizes} dimensions are not compared with each other")
         return vectors
 
 

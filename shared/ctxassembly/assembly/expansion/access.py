@@ -31,10 +31,7 @@ from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MAX_DEPTH, is_number, normalize_key
-from ctxassembly.data.trace import Trace
-from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
-from ctxassembly.safe_repr import safe_repr, to_id
-from ctxassembly.user_warnings import with_remedy
+from ctxassembly.safe_repr import to_id
 
 SharedValues = frozenset[tuple[str, Hashable]]
 """The values that chunks have to share, each with its path."""
@@ -42,8 +39,6 @@ NearHit = tuple[int, Candidate]
 """A hit, and the steps from it to a chunk."""
 MAX_COMPARED = 8
 """Hits that a chunk is compared with, to name the keys by which it differs from the nearest."""
-MAX_NAMED, MAX_KEY_CHARS = 3, 40
-"""Most keys that a warning names, and characters of each."""
 _SCALARS = frozenset((str, int, float, bool))
 _NAN = ("NaN",)
 _OWN_NUMBERS = ("index", "start", "score", "row_number", "start_line")
@@ -139,26 +134,6 @@ class MetadataAccess:
                 kind = "free"
         self._kinds[path] = kind
         return kind
-
-
-def neighbor_warnings(trace: Trace, filter_line: str) -> tuple[Warning | None, ...]:
-    """Return the warnings of a run: neighbors were left out for want of a filter; hits or their store lack something.
-
-    `filter_line` is the line that gives the adapter a filter.
-    """
-    joining = None if trace.missing is None else NothingToJoinWarning(trace.missing)
-    if not trace.unscoped:
-        return None, joining
-    names = [safe_repr(key, MAX_KEY_CHARS) for key in trace.unscoped[:MAX_NAMED]]
-    keys = ", ".join(names) if names[1:] else f"{names[0]},"
-    calls = filter_line, f"AssemblyConfig(varying_keys=({keys}))", "AssemblyConfig(neighbors='unfiltered')"
-    call = " or ".join(calls)
-    message = with_remedy(
-        f"Adjacent chunks with another {' or '.join(names)} than the retrieved chunk are left out",
-        "No filter says whether the caller may read them",
-        call,
-    )
-    return FilterNotSeenWarning(message), joining
 
 
 def _to_hashable(value: Any, depth: int) -> Hashable:

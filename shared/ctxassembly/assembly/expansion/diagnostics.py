@@ -11,7 +11,7 @@ is asked for them as well; if it doesn't find even those, a note says so with an
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -87,8 +87,8 @@ def describe_lack(
     if missing is None and returned == {} and indexed is not None:
         # Each may be the only chunk of its document; but then the store finds the hit itself at its index.
         document = safe_repr(indexed.document_id, _ID_CHARS)
-        fact = f"lack document {document}, since it doesn't find the retrieved chunk {indexed.index} of it"
-        notes.append(describe_problem("answer", f"The store may {fact}", remedies))
+        fact = f"The store may lack document {document}, since it doesn't find the retrieved chunk {indexed.index} of it"
+        notes.append(describe_problem("answer", fact, remedies))
     return notes, missing
 
 
@@ -181,26 +181,21 @@ def _hits_without_position(
     hits: Sequence[Chunk], returned_ids: Mapping[str, Collection[str]] | None, offset_answered: Collection[str]
 ) -> list[Chunk]:
     """Return the hits whose neighbors can't be determined, although they have some or may have some."""
-    unlinked = [hit for hit in hits if hit.index is None and not (hit.prev_id or hit.next_id)]
-    if not unlinked:
-        return []
-    linked = {chunk_id for hit in hits for chunk_id in (hit.prev_id, hit.next_id)}
-    hits_per_document = Counter(hit.document_id for hit in hits)
+    linked = {chunk_id for hit in hits for chunk_id in (hit.prev_id, hit.next_id) if chunk_id}
+    unlinked = [hit for hit in hits if hit.index is None and not (hit.prev_id or hit.next_id or hit.id in linked)]
     ids: dict[str, set[str]] = defaultdict(set)
-    for hit in hits:
+    for hit in hits if unlinked else ():
         ids[hit.document_id].add(hit.id)
     result = []
     for hit in unlinked:
-        if hit.id in linked:
-            continue
-        returned = None if returned_ids is None or hit.id in offset_answered else returned_ids.get(hit.document_id, ())
-        can_be_sorted = offset_of(hit) is not None
+        can_be_sorted, own = offset_of(hit) is not None, ids[hit.document_id]
         # Without an offset its order is unknown, among other hits as among other chunks that came. A store that was
         # asked and has nothing of the document didn't find it.
-        is_among_others = not can_be_sorted and hits_per_document[hit.document_id] > 1
-        if is_among_others or not (
-            returned is None or (returned and (can_be_sorted or ids[hit.document_id].issuperset(returned)))
-        ):
+        is_placed = can_be_sorted or len(own) == 1
+        if returned_ids is not None and hit.id not in offset_answered:
+            returned = returned_ids.get(hit.document_id, ())
+            is_placed = is_placed and bool(returned) and (can_be_sorted or own.issuperset(returned))
+        if not is_placed:
             result.append(hit)
     return result
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -27,7 +26,7 @@ from ctxassembly.assembly.adjacency.positions import (
     find_containers,
     is_covered,
 )
-from ctxassembly.assembly.dedup.dedup import Duplicates, shared_hashes_note
+from ctxassembly.assembly.dedup.dedup import Duplicates
 from ctxassembly.assembly.expansion.access import NearHit
 from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.expansion.diagnostics import describe_lack
@@ -60,24 +59,16 @@ def expand_hits(
         return (), hits
     # A copy of a hit brings no neighbors of its own, so copies go before the store is asked.
     if config.dedup != "none":
-        yield from log.begin("dedup", len(hits))
-        before, hits = hits, duplicates.drop_exact(hits)
-        log.notes += shared_hashes_note(hits, config.keys)
-        yield from log.end(len(hits), partial(duplicates.count_dropped, before, hits))
+        hits = yield from duplicates.drop_exact(hits)
     yield from log.begin("expand", len(hits))
     hits, neighbors = yield from _add_neighbors(hits, admitted, config, policy, log)
     usable = (*hits, *neighbors)
     yield from log.end(len(usable))
-    # Neighbors bring copies of their own.
-    if neighbors and config.dedup != "none":
-        yield from log.begin("dedup", len(usable))
-        before, usable = usable, duplicates.drop_exact(usable)
-        yield from log.end(len(usable), partial(duplicates.count_dropped, before, usable))
+    if neighbors and config.dedup != "none":  # neighbors bring copies of their own
+        usable = yield from duplicates.drop_exact(usable)
     usable = duplicates.drop(usable, find_containers(usable), CONTAINED)
     if config.dedup in ("near", "semantic"):
-        yield from log.begin(f"{config.dedup} dedup", len(usable))
-        before, usable = usable, (yield from duplicates.drop_similar(usable))
-        yield from log.end(len(usable), partial(duplicates.count_dropped, before, usable))
+        usable = yield from duplicates.drop_similar(usable)
     return neighbors, usable
 
 
