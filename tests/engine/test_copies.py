@@ -87,7 +87,7 @@ def test_offsets_that_contradict_each_other_are_not_used(indexed: bool):
         for at, name in enumerate(("Anna", "Boris"))
         for n in range(2)
     ]
-    context = assemble(hits_of(records))
+    context = assemble(hits_of(records), AssemblyConfig(cite="document"))
     assert len(context.trace.notes) >= 1
     assert context.trace.notes[0].startswith("document 'data.json': the offsets of its chunks contradict each other")
     assert context.text.count("[...]") == (0 if indexed else 3)

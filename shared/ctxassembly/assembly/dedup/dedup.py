@@ -101,7 +101,7 @@ class Duplicates:
             found = find_close([one.chunk.text for one in kept], vectors, self._config.semantic_threshold)
             close = find_similar(kept, found, self._dates)
             kept = self.drop(kept, close, SEMANTIC_DUPLICATE)
-        reasons = [*[NEAR_DUPLICATE] * len(near), *[SEMANTIC_DUPLICATE] * len(close)]
+        reasons: list[Reason] = [*[NEAR_DUPLICATE] * len(near), *[SEMANTIC_DUPLICATE] * len(close)]
         yield from self._log.end(len(kept), lambda: count_by_reason(reasons))
         return kept
 
