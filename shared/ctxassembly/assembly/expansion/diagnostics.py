@@ -86,10 +86,8 @@ def describe_lack(
     indexed = next((hit for hit in hits if hit.index is not None), None)
     if missing is None and returned == {} and indexed is not None:
         # Each may be the only chunk of its document; but then the store finds the hit itself at its index.
-        document = safe_repr(indexed.document_id, _ID_CHARS)
-        fact = (
-            f"The store may lack document {document}, since it doesn't find the retrieved chunk {indexed.index} of it"
-        )
+        which = f"the retrieved chunk {indexed.index} of it"
+        fact = f"The store may lack document {safe_repr(indexed.document_id, _ID_CHARS)}, since it doesn't find {which}"
         notes.append(describe_problem("answer", fact, remedies))
     return notes, missing
 
