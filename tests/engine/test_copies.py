@@ -43,7 +43,8 @@ def colliding(draw: st.DrawFn) -> list[Chunk]:
 def test_every_text_stands_whatever_else_it_shares(
     chunks: list[Chunk], stored: list[Chunk], dedup: str, granularity: str, cite: str
 ):
-    config = AssemblyConfig(dedup=dedup, granularity=granularity, cite=cite)  # type: ignore[arg-type]
+    options = {"dedup": dedup, "granularity": granularity, "cite": cite}
+    config = AssemblyConfig(fill=True, **options)  # type: ignore[arg-type]
     context = assemble(hits_of(chunks), config, query="Who keeps the oak?", store=MemoryStore(stored))
     decisions = [each for each in context.trace.decisions if each.distance == 0]
     assert [each.rank for each in decisions] == list(range(len(chunks)))

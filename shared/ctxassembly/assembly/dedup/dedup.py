@@ -148,11 +148,12 @@ class Duplicates:
 
 def shared_hashes_note(candidates: Iterable[Candidate], keys: MetadataKeys) -> list[str]:
     """Return a note if a content hash is no sign of the text: a file may have one hash for all its chunks."""
-    texts: dict[str | None, str] = {}
+    texts: dict[str, str] = {}
     shared = 0
     for candidate in candidates:
         value = keys.read(candidate.chunk.metadata, "content_hash")
-        if value is not None and (content_hash := to_id(value)) not in (None, "0"):  # an empty hash, or 0, is none
+        content_hash = None if value is None or (type(value) is int and not value) else to_id(value)
+        if content_hash is not None:  # an empty hash, or 0, is none
             text = candidate.chunk.text.strip()
             shared += texts.setdefault(content_hash, text) != text
     which = pluralize(shared, "chunk has", "chunks have")
