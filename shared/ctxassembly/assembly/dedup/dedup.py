@@ -11,7 +11,7 @@ The better-ranked one is kept, or by date the newest; it inherits the best rank 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
@@ -101,8 +101,8 @@ class Duplicates:
             found = find_close([one.chunk.text for one in kept], vectors, self._config.semantic_threshold)
             close = find_similar(kept, found, self._dates)
             kept = self.drop(kept, close, SEMANTIC_DUPLICATE)
-        reasons: list[Reason] = [*[NEAR_DUPLICATE] * len(near), *[SEMANTIC_DUPLICATE] * len(close)]
-        yield from self._log.end(len(kept), lambda: count_by_reason(reasons))
+        dropped: dict[Reason, int] = {NEAR_DUPLICATE: len(near), SEMANTIC_DUPLICATE: len(close)}
+        yield from self._log.end(len(kept), lambda: count_by_reason(Counter(dropped).elements()))
         return kept
 
     def _read_dates(self, candidates: Iterable[Candidate]) -> None:
