@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from ctxassembly.assembly.join import Text
@@ -76,8 +75,7 @@ def cite(
             span = (sources[0][1].span[0], sources[-1][1].span[1]) if sources else (begin, offset)
             own = [*_passages(text, pool, owns, label.runs, sources, span)]
             snippet = _snippet(_best_text(pool.candidates[label.best], own), snippet_chars)
-            cited = _citation(pool, label, reader, shortened)
-            citation = replace(cited, label=str(number), span=span, snippet=snippet)
+            citation = _citation(pool, label, (str(number), span, snippet), reader, shortened)
             passages += own
             provenance += [source for _, source in sources]
         blocks.append(Block(written, (begin, offset), citation))
@@ -148,17 +146,24 @@ def _passage(pieces: list[TextPiece], sources: list[tuple[int, Source]], start: 
     return Passage(pieces[0].candidate.chunk.document_id, tuple(pieces), span)
 
 
-def _citation(pool: Pool, label: Label, reader: MetadataReader, shortened: Mapping[int, Shortened]) -> Citation:
-    """Return the citation of `label`, whose number, span and snippet are still to be written."""
+def _citation(
+    pool: Pool,
+    label: Label,
+    written: tuple[str, Span, str],
+    reader: MetadataReader,
+    shortened: Mapping[int, Shortened],
+) -> Citation:
+    """Return the citation of `label`, which is `written` with this number, at this span, with this snippet."""
+    number, span, snippet = written
     best, own = pool.candidates[label.best], [pool.candidates[at].chunk for at in label.chunks]
     chunk = best.chunk
     pages, source, row = reader.pages(own), reader.source(chunk), reader.number(chunk, "row_number")
     section, sheet = reader.line(chunk, "section"), reader.line(chunk, "sheet")
     heading = Heading(0, source, pages, section or "", sheet or "", "" if row is None else str(row))
     return Citation(
-        label="",
-        span=(0, 0),
-        snippet="",
+        label=number,
+        span=span,
+        snippet=snippet,
         document_id=chunk.document_id,
         chunk_ids=tuple(dict.fromkeys([one.id for one in own])),
         best_chunk_id=chunk.id,

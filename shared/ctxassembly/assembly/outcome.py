@@ -95,7 +95,7 @@ def make_context(
         unscoped=log.unscoped,
         token_count=load.tokens,
         max_tokens=page.max_tokens,
-        hit_tokens=page.hit_tokens,
+        hit_counts=page.hit_counts,
         character_count=len(cited.text),
         max_characters=config.max_characters,
         documents_dropped=len(dropped - {one.chunk.document_id for one in included}),

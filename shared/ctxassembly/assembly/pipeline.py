@@ -39,6 +39,7 @@ from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import ALREADY_SENT, EMPTY, RenderedSupplement
 from ctxassembly.data.chunks import Hit, ReadHit
+from ctxassembly.data.late import LateTuple
 from ctxassembly.data.requests import Request
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
@@ -135,8 +136,9 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
     pool = with_contained(text, pool)
     count, conversation = counter_for(config.encoding), call.conversation
     hits = found.admitted.hits
-    given = [hit.given if isinstance(hit, ReadHit) else hit.chunk.text for hit in hits]
-    hit_tokens = _joined_tokens([text for text in given if text], count)
+    hit_counts = LateTuple(lambda: [_joined_tokens(hits, count)])
+    if not isinstance(config.encoding, str):
+        len(hit_counts)  # a function of the caller is called while its assembly runs, not later
     supplement = render_supplement(call.supplement, pool.candidates, query, config, count)
     log.notes += supplement.notes
     sent = Sent()
@@ -150,8 +152,8 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
         Guards(format_name(config), supplement.own_lines, config.sanitize),
         label_numbers(pool, config, conversation, labels.first),
         count,
-        config.limit_for(hit_tokens, query),
-        hit_tokens,
+        config.limit_for(hit_counts, query),
+        hit_counts,
         query,
         config.is_query_aware(query),
         sent,
@@ -166,9 +168,10 @@ def _chosen(pool: Pool, hits: Sequence[Hit], query: str | None) -> list[int]:
     return [number for number, candidate in enumerate(pool.candidates) if candidate.key in again]
 
 
-def _joined_tokens(texts: Sequence[str], count: Callable[[str], int]) -> int:
-    """Return the tokens of `texts` joined by blank lines; of megabytes, an estimate by their beginning."""
-    joined = "\n\n".join(texts)
+def _joined_tokens(hits: Sequence[Hit], count: Callable[[str], int]) -> int:
+    """Return the tokens of the texts of `hits` joined by blank lines; of megabytes, an estimate by their beginning."""
+    texts = [hit.given if isinstance(hit, ReadHit) else hit.chunk.text for hit in hits]
+    joined = "\n\n".join([text for text in texts if text])
     counted = joined[:MAX_COUNTED_CHARS]
     return round(count(counted) * len(joined) / max(len(counted), 1))
 

@@ -6,7 +6,7 @@ with the others raises an error, too, since a caller who sets it expects an effe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Annotated, Any, Literal, TypeVar
@@ -409,11 +409,11 @@ class AssemblyConfig:
             return MOST_TOKENS
         return self.max_tokens.context if isinstance(self.max_tokens, TokenBudget) else self.max_tokens
 
-    def limit_for(self, hit_tokens: int, query: str | None) -> int:
-        """Return the limit in tokens for hits whose texts joined have `hit_tokens`."""
+    def limit_for(self, hit_counts: Sequence[int], query: str | None) -> int:
+        """Return the limit in tokens for hits whose texts joined have `hit_counts`, which are read only if needed."""
         if self.max_tokens is not None or not self.is_query_aware(query):
             return self.token_limit
-        return min(max(hit_tokens, LEAST_TOKENS), MOST_TOKENS)
+        return min(max(sum(hit_counts), LEAST_TOKENS), MOST_TOKENS)
 
 
 _WITHOUT_EFFECT = (

@@ -130,12 +130,17 @@ class Trace:
     their hits, maybe none. None if there was a filter, or none was needed."""
     token_count: int = 0
     max_tokens: int = 0
-    hit_tokens: int = 0
-    """Tokens of the texts of all hits, joined by blank lines: what a prompt without assembly would have."""
+    hit_counts: Sequence[int] = ()
+    """`hit_tokens` of each assembly: one number, but for a total. Counted when it is first read."""
     character_count: int = 0
     max_characters: int | None = None
     documents_dropped: int = 0
     """Documents without any text in the context, except those dropped by `min_relevance`."""
+
+    @property
+    def hit_tokens(self) -> int:
+        """Tokens of the texts of all hits, joined by blank lines: what a prompt without assembly would have."""
+        return sum(self.hit_counts)
 
     @property
     def stripped_chars(self) -> int:
@@ -201,7 +206,6 @@ class Trace:
             "round_trips",
             "token_count",
             "max_tokens",
-            "hit_tokens",
             "character_count",
             "documents_dropped",
         )
@@ -209,6 +213,7 @@ class Trace:
             decisions=tuple(decision for trace in given for decision in trace.decisions),
             stages=tuple(stages.values()),
             notes=tuple(dict.fromkeys(note for trace in given for note in trace.notes)),
+            hit_counts=tuple(count for trace in given for count in trace.hit_counts),
             **{name: sum(getattr(trace, name) for trace in given) for name in numbers},
         )
 

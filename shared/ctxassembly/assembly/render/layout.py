@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -48,7 +49,7 @@ def lay_out(page: Page, units: Units, mask: Bools) -> Layout:
             label = known._replace(chunks=chunks, runs=known.runs + label.runs, value=max(known.value, run.value))
         labels[place : place + 1] = [label]
         before = run
-    labels = [label._replace(best=_best(pool, label)) for label in labels]
+    labels = [label._replace(best=min(label.chunks, key=partial(_rank, pool))) for label in labels]
     return Layout(_in_order(page, labels), owns)
 
 
@@ -131,11 +132,6 @@ def _label_with_head(labels: list[Label], run: _Run, config: AssemblyConfig) -> 
     return len(labels)
 
 
-def _best(pool: Pool, label: Label) -> int:
-    """Return the number of the best chunk of `label`."""
-    return min(label.chunks, key=lambda number: _rank(pool, label._replace(best=number)))
-
-
 def _in_order(page: Page, labels: list[Label]) -> list[Label]:
     """Return `labels` in the order of the config; "auto" puts the best units first where a query gives them values."""
     pool, config, by_value = page.pool, page.config, page.is_by_query
@@ -145,7 +141,7 @@ def _in_order(page: Page, labels: list[Label]) -> list[Label]:
     ranks: dict[int, tuple[float, ...]] = {}
     for label in labels:
         # Text of one document stays together: its best rank, or its best value, counts for all of it.
-        rank = (-label.value,) if by_value and order == "auto" else _rank(pool, label)
+        rank = (-label.value,) if by_value and order == "auto" else _rank(pool, label.best)
         ranks[label.document] = min(ranks.get(label.document, rank), rank)
     named = _sources_and_pages(page, labels) if order == "document_order" else {}
 
@@ -155,17 +151,17 @@ def _in_order(page: Page, labels: list[Label]) -> list[Label]:
             relevance = (label.part, *(ranks[label.document] if is_together else (-label.value,)))
         else:
             is_together = order in ("auto", "documents") or is_whole
-            relevance = ranks[label.document] if is_together else _rank(pool, label)
+            relevance = ranks[label.document] if is_together else _rank(pool, label.best)
         document_id = pool.candidates[label.chunks[0]].chunk.document_id
         return SortKeys(relevance, document_id, label.runs[0][0], *named.get(label.document, ()))
 
     return arrange(labels, "documents" if order == "auto" else order, sort_keys)
 
 
-def _rank(pool: Pool, label: Label) -> tuple[float, ...]:
-    """Return the rank of the best chunk of `label`; hits come before neighbors."""
-    best = pool.candidates[label.best]
-    return best.distance > 0, best.rank, best.distance
+def _rank(pool: Pool, number: int) -> tuple[float, ...]:
+    """Return the rank of the chunk `number`; hits come before neighbors."""
+    one = pool.candidates[number]
+    return one.distance > 0, one.rank, one.distance
 
 
 def _sources_and_pages(page: Page, labels: list[Label]) -> dict[int, tuple[str, int | str | None]]:

@@ -44,7 +44,7 @@ class Page:
     count: Callable[[str], int]
     """Tokens of a text."""
     max_tokens: int
-    hit_tokens: int
+    hit_counts: Sequence[int]
     """Tokens of the texts of the hits, joined by blank lines: what the caller had."""
     query: str | None
     is_by_query: bool
