@@ -16,7 +16,7 @@ from ctxassembly.assembly.render.order import SortKeys, arrange
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.units import PARTS, Units
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.chunks import Chunk, Span
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools, Ints
@@ -33,24 +33,16 @@ def lay_out(page: Page, units: Units, mask: Bools) -> Layout:
     order = np.lexsort((starts, units.parts[first]))
     needed = first if units.needs is None else np.minimum(units.needs[first], first)
     columns = (units.parts[first], units.documents[first], stretches, starts, ends, values, units.starts[needed])
-    labels: list[Label] = []
-    before, place = _Run(-1, -1, -1, 0, 0, 0.0, 0, range(0)), 0
-    for row in zip(*(column[order].tolist() for column in columns), strict=True):
-        run = _Run._make((*row, ()))
-        if text.text[run.start : run.end].isspace():
+    labels: list[list[_Run]] = []
+    own: list[_Run] = []
+    for part, document, stretch, *edges, value, head in zip(*(row[order].tolist() for row in columns), strict=True):
+        if (span := _trimmed(text, *edges)) is None:
             continue
-        run = _trimmed(text, owns, run)
-        label = Label(run.part, run.document, 0, tuple(run.chunks), ((run.start, run.end),), run.value)
-        if not _is_same_label(before, run, config):
-            place = _label_with_head(labels, run, config)
-        if place < len(labels):
-            known = labels[place]
-            chunks = tuple(dict.fromkeys((*known.chunks, *label.chunks)))
-            label = known._replace(chunks=chunks, runs=known.runs + label.runs, value=max(known.value, run.value))
-        labels[place : place + 1] = [label]
-        before = run
-    labels = [label._replace(best=min(label.chunks, key=partial(_rank, pool))) for label in labels]
-    return Layout(_in_order(page, labels), owns)
+        run = _Run(part, document, stretch, span, value, head, _owners(text, owns, span))
+        if not own or not _is_same_label(own[-1], run, config):
+            own = _label_with_head(labels, run, config)
+        own.append(run)
+    return Layout(_in_order(page, [_label(pool, runs) for runs in labels]), owns)
 
 
 def _begins(text: Text, units: Units, mask: Bools) -> tuple[Ints, list[int]]:
@@ -88,8 +80,7 @@ class _Run(NamedTuple):
     document: int
     stretch: int
     """The number of the text that continues itself, in the order of the joined text."""
-    start: int
-    end: int
+    span: Span
     value: float
     head: int
     """Where the text begins that it needs before it; not before its own start if it needs none."""
@@ -97,19 +88,33 @@ class _Run(NamedTuple):
     """The chunks that own any of it."""
 
 
-def _trimmed(text: Text, owns: list[int], run: _Run) -> _Run:
-    """Return `run` with its chunks, and without white space at its ends; the indentation of a line stays."""
+def _trimmed(text: Text, start: int, end: int) -> Span | None:
+    """Return the span without white space at its ends, but for the indentation of a line; None if nothing is left."""
     whole = text.text
-    piece = whole[run.start : run.end]
-    bare = piece.rstrip()
+    bare = whole[start:end].rstrip()
+    if not bare:
+        return None
     blank = len(bare) - len(bare.lstrip())
     if blank:
         line = bare.rfind("\n", 0, blank) + 1
-        blank = line if line or whole[run.start - 1] == "\n" else blank
-    start, end = run.start + blank, run.start + len(bare)
+        blank = line if line or whole[start - 1] == "\n" else blank
+    return start + blank, start + len(bare)
+
+
+def _owners(text: Text, owns: list[int], span: Span) -> list[int]:
+    """Return the numbers of the chunks that own any text of `span`."""
+    start, end = span
     near = range(max(bisect_right(owns, start) - 1, 0), bisect_left(owns, end))
-    chunks = [number for number in near if max(start, owns[number]) < min(end, text.ends[number])]
-    return run._replace(start=start, end=end, chunks=chunks)
+    return [number for number in near if max(start, owns[number]) < min(end, text.ends[number])]
+
+
+def _label(pool: Pool, runs: Sequence[_Run]) -> Label:
+    """Return the label of `runs`."""
+    first, chunks = runs[0], tuple(dict.fromkeys([number for run in runs for number in run.chunks]))
+    best = min(chunks, key=partial(_rank, pool))
+    return Label(
+        first.part, first.document, best, chunks, tuple([run.span for run in runs]), max([run.value for run in runs])
+    )
 
 
 def _is_same_label(before: _Run, run: _Run, config: AssemblyConfig) -> bool:
@@ -123,13 +128,13 @@ def _is_same_label(before: _Run, run: _Run, config: AssemblyConfig) -> bool:
     return steps == 0 if config.cite == "chunk" else before.stretch == run.stretch and steps <= 1
 
 
-def _label_with_head(labels: list[Label], run: _Run, config: AssemblyConfig) -> int:
-    """Return the place of the label that has what `run` needs before it; the next free place if none has it."""
-    for place in range(len(labels) - 1, -1, -1) if run.head < run.start and config.cite == "passage" else ():
-        label = labels[place]
-        if label.part == run.part and any(start <= run.head < end for start, end in label.runs):
-            return place
-    return len(labels)
+def _label_with_head(labels: list[list[_Run]], run: _Run, config: AssemblyConfig) -> list[_Run]:
+    """Return the runs of the label that has what `run` needs before it; of a new one if none has it."""
+    for own in reversed(labels) if run.head < run.span[0] and config.cite == "passage" else ():
+        if own[0].part == run.part and any(one.span[0] <= run.head < one.span[1] for one in own):
+            return own
+    labels.append([])
+    return labels[-1]
 
 
 def _in_order(page: Page, labels: list[Label]) -> list[Label]:
