@@ -48,7 +48,7 @@ def test_chunks_are_hashable_whatever_their_metadata():
                 hits=8,
                 chunks=17,
                 documents_dropped=1,
-                hit_tokens=1_627,
+                hit_counts=(1_627,),
                 token_count=1_480,
                 max_tokens=2_000,
                 round_trips=1,

@@ -94,9 +94,9 @@ def test_a_saved_trace_without_a_figure_says_nothing_of_it():
     """As one does that was saved before there was this figure: nothing else of it changes."""
     assert CONTEXT.trace.hit_tokens == count("\n\n".join(hit.chunk.text for hit in CONTEXT.hits))
     saved = CONTEXT.to_dict()
-    del saved["trace"]["hit_tokens"]
+    del saved["trace"]["hit_counts"]
     older = Context.from_dict(saved)
-    assert older == replace(CONTEXT, trace=replace(CONTEXT.trace, hit_tokens=0))
+    assert older == replace(CONTEXT, trace=replace(CONTEXT.trace, hit_counts=()))
     assert "joined" not in older.trace.summary + older.to_html()
 
 
