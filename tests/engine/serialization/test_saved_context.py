@@ -65,8 +65,9 @@ def test_so_does_every_context(case: Retrieval):
 
 def test_what_is_said_of_a_chunk_often_has_its_text_once():
     filler = [f"Room {n} holds item {n * 7} of the {n}th collection." for n in range(40)]
-    text = " ".join(["The desk opens at nine.", *filler[:20], "The desk opens later on Sundays.", *filler[20:]])
-    config = AssemblyConfig(max_tokens=60, granularity="sentence")
+    opens = "The desk in the hall of the building opens at nine on all working days."
+    text = " ".join([opens, *filler[:20], "The desk opens later on Sundays.", *filler[20:]])
+    config = AssemblyConfig(max_tokens=80, granularity="sentence")
     context = assemble([Hit(Chunk("a", "A", text))], config, query="When does the desk open on Sundays?")
     assert len([piece for passage in context.passages for piece in passage.pieces]) > 1
     assert json.dumps(context.to_dict()).count(filler[30]) == 1
