@@ -154,8 +154,8 @@ def left_out_note(known: Known, outcomes: Sequence[Outcomes]) -> str:
     """Return a note if the best hit is left out and others are read, naming the most relevant one; else nothing."""
     candidates, fates = known.pool.candidates, known.fates
     best = min(range(len(candidates)), key=lambda at: (candidates[at].distance > 0, candidates[at].rank))
-    reason = outcomes[best].reason
-    if reason not in (OVER_BUDGET, BELOW_CUTOFF) or not any(fate.characters for fate in fates):
+    outcome, reason = outcomes[best].outcome, outcomes[best].reason
+    if outcome != "dropped" or reason not in (OVER_BUDGET, BELOW_CUTOFF) or not any(one.characters for one in fates):
         return ""
     relevance = best_in_chunks(known.selection.units, known.selection.units.relevance).tolist()
     first = max((at for at, fate in enumerate(fates) if fate.characters), key=relevance.__getitem__)

@@ -89,7 +89,8 @@ def _select(page: Page, units: Units) -> Selection:
     share_of = partial(_least_share, page, units) if config.fill or units.leads is not units.starts else None
     found = fit(Filling(costs, rules, written, not is_beginning_read, share_of), order, share_per_cost)
     if found is None:
-        return cut_best(page, units, order, copies)
+        cut = cut_best(page, units, order, copies)
+        return _with_beginnings(page, cut, tokens_per_cost) if is_beginning_read else cut
     selection = Selection(found, units, order, copies)
     return _with_beginnings(page, selection, tokens_per_cost) if is_beginning_read else selection
 
