@@ -143,7 +143,7 @@ def _outcome(known: Known, number: int, is_offered: bool) -> Outcomes:
     if fate.is_whole and (container := _container(known, number)) is not None:
         return Outcomes("contained", CONTAINED, container, size)
     if fate.because_of is not None:
-        return Outcomes("contained", REPEATED, other, size)
+        return Outcomes("duplicate", REPEATED, other)
     if candidate.distance > known.window:
         return Outcomes("dropped", OUTSIDE_WINDOW)
     reason = OVER_BUDGET if is_offered else BELOW_CUTOFF

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 
 class Closing(NamedTuple):
-    """What is read with chosen units. Barred ones never are. Masks are changed in place and returned."""
+    """What is read with chosen units. Masks are changed in place and returned."""
 
     units: Units
     linked: Bools
     """For each unit but the first and the last, whether a gap of it alone is closed."""
+    unread: Bools
+    """Which units are never read: barred ones, and copies of others."""
 
     def with_needed(self, mask: Bools) -> Bools:
         """Return `mask` with the rest of the entries of its units, and what they need."""
@@ -33,7 +35,7 @@ class Closing(NamedTuple):
             mask |= is_read[entries]
         if needs is not None:
             mask[needs[mask]] = True
-        return mask & ~self.units.barred
+        return mask & ~self.unread
 
     def close(self, mask: Bools) -> Bools:
         """Return `mask` with gaps of one unit closed, and what its units need."""
@@ -51,14 +53,10 @@ class Closing(NamedTuple):
 
 
 def closing(units: Units, copies: Collection[int] = ()) -> Closing:
-    """Return what is read with chosen `units`: what they need, and gaps of one.
-
-    No gap is closed by one of `copies`, whose text is read elsewhere.
-    """
-    linked = units.continues[1:-1] & units.continues[2:]
-    inside = [number - 1 for number in copies if 0 < number <= len(linked)]
-    linked[inside] = False
-    return Closing(units, linked)
+    """Return what is read with chosen `units`: what they need, and gaps of one. `copies` are read elsewhere."""
+    unread = units.barred.copy()
+    unread[[*copies]] = True
+    return Closing(units, units.continues[1:-1] & units.continues[2:], unread)
 
 
 def first_units(order: Ints, count: int, rules: Closing, size: int) -> Bools:

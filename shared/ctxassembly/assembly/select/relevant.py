@@ -1,4 +1,4 @@
-"""How many of the best units may be read: those that are relevant enough, each text once."""
+"""How many of the best units may be read: those that are relevant enough."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.select.fit import Selection
 from ctxassembly.assembly.units import Units, best_first
 from ctxassembly.safe_repr import pluralize
@@ -19,26 +18,8 @@ if TYPE_CHECKING:
 FIRST_DISTANCE = 2.0
 """How much farther from the best the first text may be: cheap text may be less relevant. The factor falls evenly to 1
 where the context is full."""
-MIN_REPEATED = 20
-"""Characters of the shortest sentence that is read once only; shorter ones are answers, rows and headings."""
 NEXT_TOKENS = 1_000
 """A note says what as many more would add."""
-SPARE = 1.5
-"""How much more than the budget the best units have that are looked through for repeated text."""
-
-
-def each_text_once(text: Text, units: Units, order: Ints, cost: float) -> tuple[Ints, dict[int, int]]:
-    """Return the best units, somewhat more than have this `cost`, each text once; and the better one of each copy."""
-    count = int(np.searchsorted(np.cumsum(units.costs[order]), SPARE * cost)) + 1
-    order = order[:count]
-    whole, seen, copies = text.text, dict[str, int](), dict[int, int]()
-    starts, ends = units.starts[order].tolist(), units.ends[order].tolist()
-    for number, start, end in zip(order.tolist(), starts, ends, strict=True):
-        if end - start >= MIN_REPEATED and (other := seen.setdefault(whole[start:end].strip(), number)) != number:
-            copies[number] = other
-    if copies:
-        order = order[~np.isin(order, [*copies])]
-    return order, copies
 
 
 def relevant(units: Units, order: Ints, tokens: Floats, limits: tuple[float, int], chosen: Sequence[int]) -> Ints:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,10 +19,13 @@ from ctxassembly.assembly.select.fit import Costs, Filling, Fitted, Selection, f
 from ctxassembly.assembly.select.heads import with_heads
 from ctxassembly.assembly.select.needs import with_needs
 from ctxassembly.assembly.select.parts import parts_of
-from ctxassembly.assembly.select.relevant import each_text_once, relevant
+from ctxassembly.assembly.select.relevant import relevant
+from ctxassembly.assembly.select.repeats import repeats_itself, without_repeats
 from ctxassembly.assembly.units import PARTS, Units, best_first
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ctxassembly.assembly.units import Bools, Floats, Ints
 
 SAMPLES, SAMPLE_CHARS = 5, 120
@@ -53,15 +55,27 @@ def select(page: Page, units: Units) -> Selection:
 
 def _select(page: Page, units: Units) -> Selection:
     """Return the selection from `units`, each of which is read whole or not, or as the only one in part."""
+    config, are_sentences = page.config, units.leads is units.starts
+    units = (with_needs if are_sentences else with_heads)(page.text, page.pool, units)
+    if not (config.dedup_sentences and config.dedup != "none" and config.enabled):
+        return _choose(page, units, {})
+    if are_sentences:
+        return _choose(page, *without_repeats(page, units))
+    selection = _choose(page, units, {})
+    if repeats_itself(selection.fitted.rendered.text):
+        units, copies = without_repeats(page, units)
+        selection = _choose(page, units, copies) if copies else selection
+    return selection
+
+
+def _choose(page: Page, units: Units, copies: Mapping[int, int]) -> Selection:
+    """Return the selection from `units`, but for the `copies` of others."""
     config = page.config
-    with_others = with_needs if units.leads is units.starts else with_heads
-    units = with_others(page.text, page.pool, units)
     order = best_first(units)
+    if copies:
+        order = order[~np.isin(order, [*copies])]
     tokens_per_cost = _tokens_per_cost(page, units, order)
-    tokens, copies = units.costs * tokens_per_cost, dict[int, int]()
-    if config.dedup_sentences and config.dedup != "none" and config.enabled:
-        room = page.max_tokens / tokens_per_cost if units.leads is units.starts else math.inf
-        order, copies = each_text_once(page.text, units, order, room)
+    tokens = units.costs * tokens_per_cost
     if page.is_by_query and not config.fill:
         limits = config.min_relevance, page.max_tokens
         order = relevant(units, order, tokens[order], limits, page.chosen)

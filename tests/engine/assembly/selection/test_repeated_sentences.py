@@ -42,7 +42,6 @@ def test_the_trace_says_in_which_chunk_it_stands():
     assert told.shortened.tokens_before == count(own_and_shared("north").text)
     assert told.shortened.tokens_after < told.shortened.tokens_before
     assert context.citations[1].shortened == (told.shortened,)
-    assert ("repeats", 2, 2) in [(each.name, each.chunks_in, each.chunks_out) for each in context.trace.stages]
 
 
 def test_a_chunk_of_which_nothing_else_is_left_is_a_duplicate_of_the_one_that_has_it():
@@ -50,7 +49,6 @@ def test_a_chunk_of_which_nothing_else_is_left_is_a_duplicate_of_the_one_that_ha
     assert standing(context) == ["south0"]
     told = decision(context, "copy0")
     assert (told.outcome, told.reason, told.because_of) == ("duplicate", "repeated", "south0")
-    assert decision(context, "south0").replaced == ("copy0",)
     assert context.trace.documents_dropped == 0
     assert context.trace.excluded == ()
 
@@ -89,7 +87,7 @@ def test_what_one_passage_says_twice_its_author_says_twice():
 def test_what_has_to_stand_whole_loses_nothing():
     chunks = [own_and_shared("south"), own_and_shared("north", keep_whole=True), own_and_shared("west")]
     context = once(chunks)
-    assert context.text.count(SHARED) == 2
+    assert chunks[1].text in context.text
     assert decision(context, "north0").outcome == "kept"
     assert decision(context, "west0").reason == "repeated"
 
