@@ -37,8 +37,8 @@ HALF = 0.5
 """Of the room, what is tried where the estimates of units that fill it were too low, as of rows of numbers."""
 MIN_COST = 5
 """Tokens of the smallest rest of room that is worth a try by estimates."""
-LEAST = 0.5
-"""Of its estimated cost, what a unit has at least; below that it is counted before it is tried."""
+LEAST = 0.6
+"""Of the estimated cost, what something has at least; what may fit by that is counted, and then tried."""
 
 
 class Fitted(NamedTuple):
@@ -72,6 +72,10 @@ class Costs(NamedTuple):
     """The cost of a header of each group."""
     gap: float
     """The cost of a gap marker."""
+    places: Ints
+    """A number for each unit: those with the same one have the same label."""
+    reach: int
+    """How far apart numbers may be for the same label."""
 
     def of(self, mask: Bools) -> float:
         """Return the cost of a context of the units in `mask`, with headers and gap markers."""
@@ -81,15 +85,15 @@ class Costs(NamedTuple):
         gaps = int(np.count_nonzero(runs)) - int(np.count_nonzero(is_used))
         return float(self.units.costs @ mask + self.headers @ is_used) + self.gap * gaps
 
-    def added(self, mask: Bools, order: Ints) -> Floats:
-        """Return the cost of each unit of `order` beside those in `mask`, without what it needs."""
-        reads_next = np.append(False, mask[:-1] & self.units.continues[1:])
-        reads_next[:-1] |= mask[1:] & self.units.continues[1:]
-        is_used = np.bincount(self.groups[mask], minlength=len(self.headers)) > 0
-        groups = self.groups[order]
-        headers = np.where(is_used[groups], self.gap, self.headers[groups])
-        extra: Floats = self.units.costs[order] + np.where(reads_next[order] & is_used[groups], 0.0, headers)
-        return extra
+    def around(self, mask: Bools, order: Ints) -> Floats:
+        """Return the cost of what is around each unit of `order` beside those in `mask`: nothing, a gap, a header."""
+        goes_on = self.units.continues[1:] & (self.groups[1:] == self.groups[:-1])
+        is_next = np.append(False, mask[:-1] & goes_on) | np.append(mask[1:] & goes_on, False)
+        has_label = np.zeros(self.places.max() + 3, bool)
+        for step in range(-self.reach, self.reach + 1):
+            has_label[self.places[mask] + step + 1] = True
+        headers = np.where(has_label[self.places[order] + 1], self.gap, self.headers[self.groups[order]])
+        return np.where(is_next[order], 0.0, headers)
 
 
 class Filling(NamedTuple):
@@ -173,24 +177,39 @@ def _with_all(filling: Filling, kept: Fitted, order: Ints, share_per_cost: float
 
     Room only shrinks, so what doesn't fit when it is tried doesn't fit in the end.
     """
-    share_of = filling.share_of or float
-    left = order[~kept.mask[order]]
-    least = LEAST * share_per_cost * filling.costs.units.costs[left]
-    may_fit = least <= 1 - kept.load.share
-    for number, share in zip(left[may_fit].tolist(), least[may_fit].tolist(), strict=True):
-        room = 1 - kept.load.share
-        if kept.mask[number] or share > room or share_of(number) > room:
-            continue
-        mask = kept.mask.copy()
-        mask[number] = True
-        needed = filling.rules.with_needed(mask.copy())
-        closed = filling.rules.close(mask)
-        for one in (closed, needed) if (closed != needed).any() else (closed,):
-            found = filling.write(one)
-            if found.load.share <= 1:
-                kept = found
+    costs, left = filling.costs, order[~kept.mask[order]]
+    while len(left):
+        room = (1 - kept.load.share) / share_per_cost
+        around = LEAST * costs.around(kept.mask, left)
+        places = np.flatnonzero(LEAST * costs.units.costs[left] + around <= room)
+        added = None
+        for place, cost in zip(places.tolist(), around[places].tolist(), strict=True):
+            if added := _with_unit(filling, kept, int(left[place]), (cost, share_per_cost)):
+                kept, left = added, left[place + 1 :]
                 break
+        if added is None:
+            break
     return kept
+
+
+def _with_unit(filling: Filling, kept: Fitted, number: int, around: tuple[float, float]) -> Fitted | None:
+    """Return `kept` with the unit at `number` and what it needs; None if that doesn't fit.
+
+    `around` are the cost that a header or a gap has at least, and the share of the limit that one unit of cost takes.
+    """
+    (cost, share_per_cost), room = around, 1 - kept.load.share
+    least = filling.share_of(number) if filling.share_of else 0.0
+    if kept.mask[number] or least + cost * share_per_cost > room:
+        return None
+    mask = kept.mask.copy()
+    mask[number] = True
+    needed = filling.rules.with_needed(mask.copy())
+    closed = filling.rules.close(mask)
+    for one in (closed, needed) if (closed != needed).any() else (closed,):
+        added = float(filling.costs.units.costs[one & ~kept.mask].sum())
+        if LEAST * added * share_per_cost <= room and (found := filling.write(one)).load.share <= 1:
+            return found
+    return None
 
 
 def _first(filling: Filling, order: Ints) -> Fitted | None:
@@ -225,7 +244,8 @@ def _most(filling: Filling, order: Ints, aim: float, between: tuple[int, int], s
 def _smaller(costs: Costs, mask: Bools, order: Ints, room: float) -> list[int]:
     """Return those of the next best units that fit into the `room`, each one that fits beside those before it."""
     found: list[int] = []
-    for number, cost in zip(order.tolist(), costs.added(mask, order).tolist(), strict=True):
+    added = costs.units.costs[order] + costs.around(mask, order)
+    for number, cost in zip(order.tolist(), added.tolist(), strict=True):
         if cost <= room and not mask[number]:
             found.append(number)
             room -= cost

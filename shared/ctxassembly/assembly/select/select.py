@@ -89,7 +89,10 @@ def _choose(page: Page, units: Units, copies: Mapping[int, int]) -> Selection:
         units = units._replace(parts=parts_of(units, order, rules, tokens, page.max_tokens))
     headers, gap = _header_costs(page)
     groups = PARTS * units.documents + units.parts
-    costs = Costs(units, groups, headers / tokens_per_cost, gap / tokens_per_cost)
+    reach = {"document": 0, "passage": 1, "chunk": 0}[config.cite]
+    chunks = np.searchsorted(page.text.owns, units.starts, "right")
+    places = groups if config.cite == "document" else chunks + units.parts * (len(page.text.owns) + 2)
+    costs = Costs(units, groups, headers / tokens_per_cost, gap / tokens_per_cost, places, reach)
 
     def written(mask: Bools) -> Fitted:
         rendered = write(page, lay_out(page, units, mask))
@@ -100,7 +103,9 @@ def _choose(page: Page, units: Units, copies: Mapping[int, int]) -> Selection:
         characters = float(np.mean((units.ends - units.starts) / units.costs.clip(min=1.0)))
         share_per_cost = max(share_per_cost, characters / config.max_characters)
     is_beginning_read = not page.is_by_query and config.may_shorten_hits and config.compress == "none"
-    share_of = partial(_least_share, page, units) if config.fill or units.leads is not units.starts else None
+    # A token may be saved where a text meets the one before it, and special tokens count once.
+    spared = page.weigh("").share + 1 / page.max_tokens
+    share_of = partial(_least_share, page, units, spared) if config.fill or units.leads is not units.starts else None
     found = fit(Filling(costs, rules, written, not is_beginning_read, share_of), order, share_per_cost)
     if found is None:
         cut = cut_best(page, units, order, copies)
@@ -176,11 +181,9 @@ def _with_part(page: Page, selection: Selection, part: tuple[int, int]) -> Selec
     return Selection(Fitted(mask, rendered, load), units, order, copies) if load.share <= 1 else None
 
 
-def _least_share(page: Page, units: Units, number: int) -> float:
-    """Return the share of the limit that the text of a unit takes at least, wherever it is read."""
-    said = page.text.text[units.starts[number] : units.ends[number]].strip()
-    # A token may be saved where it meets the text before it, and special tokens count once.
-    return page.weigh(said).share - page.weigh("").share - 1 / page.max_tokens
+def _least_share(page: Page, units: Units, spared: float, number: int) -> float:
+    """Return the share of the limit that the text of a unit takes at least: `spared` less than alone."""
+    return page.weigh(page.text.text[units.starts[number] : units.ends[number]].strip()).share - spared
 
 
 def _header_costs(page: Page) -> tuple[Floats, float]:
