@@ -40,7 +40,6 @@ def test_the_best_is_worth_1_and_what_lacks_the_words_less_than_0(granularity):
     [
         (None, {"max_tokens": 70}),
         (QUERY, {"max_tokens": 70, "rank_by": "rank"}),
-        (QUERY, {"max_tokens": 8_000}),
         (QUERY, {"max_tokens": 70, "enabled": False}),
     ],
 )
