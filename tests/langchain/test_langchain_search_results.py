@@ -53,13 +53,15 @@ def test_an_excerpt_is_of_one_chunk_and_joined_they_read_as_the_passages() -> No
 
 
 def test_the_sentences_of_a_chunk_that_stand_are_one_excerpt_and_a_cut_is_marked() -> None:
-    (found,) = chunks(1)
-    config = AssemblyConfig(max_tokens=36, granularity="sentence")
-    context = assemble([Hit(found)], config, query="Who opens the gate, and what is painted green?")
+    kept = "Whoever comes by the river road finds the ferry at the northern landing."
+    left_out = "In winter the landing is closed for repairs, mostly for three weeks in a row."
+    other = "Bicycles are taken aboard the ferry without a charge except on a market day."
+    found = Chunk("a", "a", " ".join((kept, *[left_out] * 3, other)))
+    config = AssemblyConfig(max_tokens=60, granularity="sentence")
+    context = assemble([Hit(found)], config, query="Where is the ferry, and are bicycles taken aboard the ferry?")
     ((text,),) = excerpts(context)
     assert "[...]" in text
-    assert text.endswith(context.text[-5:])
-    assert text != found.text
+    assert text == f"{kept}\n[...]\n{other}"
 
 
 def test_lines_above_the_text_are_an_excerpt_of_no_chunk() -> None:
