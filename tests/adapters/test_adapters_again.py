@@ -109,7 +109,7 @@ def test_nothing_that_was_chosen_is_left_out_again_for_the_same_query(door: Door
     assert any(decision["reason"] == "below the minimum relevance" for decision in first.trace["decisions"])
     assert {*first.text.split()} <= {*again.text.split()}
     by_default = door.read_by(door.make(), first.found, query)
-    assert by_default.trace["hit_tokens"] == first.trace["token_count"]  # the caller had the headers, too
+    assert by_default.trace["hit_counts"] == [first.trace["token_count"]]  # the caller had the headers, too
     assert by_default.trace["token_count"] > 0.97 * first.trace["token_count"]
     other = door.read_by(door.make(config=roomy), first.found, "What is said of silk?")  # which chooses for itself
     assert other.trace["token_count"] < again.trace["token_count"]

@@ -54,11 +54,12 @@ def test_an_excerpt_is_of_one_chunk_and_joined_they_read_as_the_passages() -> No
 
 def test_the_sentences_of_a_chunk_that_stand_are_one_excerpt_and_a_cut_is_marked() -> None:
     kept = "Whoever comes by the river road finds the ferry at the northern landing."
-    left_out = "In winter the landing is closed for repairs, mostly for three weeks in a row."
+    left_out = [f"In winter the landing is closed for repairs, mostly for {n} weeks in a row." for n in range(3)]
     other = "Bicycles are taken aboard the ferry without a charge except on a market day."
-    found = Chunk("a", "a", " ".join((kept, *[left_out] * 3, other)))
-    config = AssemblyConfig(max_tokens=60, granularity="sentence")
-    context = assemble([Hit(found)], config, query="Where is the ferry, and are bicycles taken aboard the ferry?")
+    found = Chunk("a", "a", " ".join((kept, *left_out, other)))
+    query = "Does the river road lead to the northern landing, and are bicycles taken aboard?"
+    config = AssemblyConfig(max_tokens=48, granularity="sentence")
+    context = assemble([Hit(found)], config, query=query)
     ((text,),) = excerpts(context)
     assert "[...]" in text
     assert text == f"{kept}\n[...]\n{other}"
