@@ -14,7 +14,7 @@ they show how much text two adjacent chunks share.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -43,8 +43,12 @@ class Contradiction(NamedTuple):
     """True if the two have one id that they came with."""
 
 
-def find_contradictions(chunks: Iterable[Chunk]) -> dict[str, Contradiction]:
+def find_contradictions(chunks: Sequence[Chunk]) -> dict[str, Contradiction]:
     """Return the first two texts under one id, or else under one index, for each document that has such texts."""
+    ids = {(chunk.document_id, chunk.id) for chunk in chunks}
+    places = [(chunk.document_id, chunk.index) for chunk in chunks if chunk.index is not None]
+    if len(ids) == len(chunks) and len({*places}) == len(places):
+        return {}
     first_texts: dict[tuple[str, str, object], str] = {}
     found: dict[str, Contradiction] = {}
     for chunk in chunks:
@@ -66,13 +70,15 @@ def describe_contradictions(found: dict[str, Contradiction], effect: str) -> lis
     ]
 
 
-def separate_documents(hits: Sequence[Chunk], found: dict[str, Contradiction]) -> list[Chunk]:
+def separate_documents(hits: Sequence[Chunk], found: Mapping[str, Contradiction]) -> list[Chunk]:
     """Return `hits`, of which each is a document of its own where two texts of its document have one id.
 
     Two collections may both have a `handbook.pdf#0`. Which of them a chunk of another id is from, nobody knows: under
     one label it would be cited with a text of the other. An id that follows from the place is no sign of that: the
     pieces of a chunk share it.
     """
+    if not found:
+        return [*hits]
     seen: dict[str, list[tuple[str, str]]] = defaultdict(list)
     taken = {hit.document_id for hit in hits}
     result: list[Chunk] = []

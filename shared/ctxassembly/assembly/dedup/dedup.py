@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ctxassembly.assembly.dedup.facts import compare_facts
@@ -72,9 +73,12 @@ class Duplicates:
         yield from self._log.begin("dedup", len(candidates))
         if self._config.prefer_version == "newest":
             self._read_dates(candidates)
+        texts = [candidate.chunk.text.strip() for candidate in candidates]
+        lengths = Counter(map(len, texts))  # hashing whole texts would take longer than all the rest
         by_text: dict[str, list[Candidate]] = defaultdict(list)
-        for candidate in candidates:
-            by_text[candidate.chunk.text.strip()].append(candidate)
+        for text, candidate in zip(texts, candidates, strict=True):
+            if lengths[len(text)] > 1:
+                by_text[text].append(candidate)
         originals: dict[int, Candidate] = {}
         for group in by_text.values():
             if len(group) > 1:
@@ -84,7 +88,7 @@ class Duplicates:
                         original = candidate
                 originals |= {candidate.key: original for candidate in group if candidate is not original}
         kept = self.drop(candidates, originals, EXACT_DUPLICATE)
-        if not any(candidate.distance for candidate in kept):
+        if not max(map(attrgetter("distance"), kept), default=0):  # of hits alone
             self._log.notes += shared_hashes_note(kept, self._config.keys)
         yield from self._log.end(len(kept), lambda: count_by_reason([EXACT_DUPLICATE] * len(originals)))
         return kept

@@ -35,8 +35,6 @@ from ctxassembly.safe_repr import to_id
 
 SharedValues = frozenset[tuple[str, Hashable]]
 """The values that chunks have to share, each with its path."""
-NearHit = tuple[int, Candidate]
-"""A hit, and the steps from it to a chunk."""
 MAX_COMPARED = 8
 """Hits that a chunk is compared with, to name the keys by which it differs from the nearest."""
 _SCALARS = frozenset((str, int, float, bool))
@@ -77,12 +75,12 @@ class MetadataAccess:
         self._record_exclusion(shared, hits)
         return False
 
-    def filter_agreeing(self, chunk: Chunk, near: Sequence[NearHit]) -> list[NearHit]:
+    def filter_agreeing(self, chunk: Chunk, near: Sequence[Candidate]) -> list[Candidate]:
         """Return the hits in `near` that `chunk` agrees with. If there are none, it is counted as left out."""
         shared = self.shared_values(chunk)
-        found = [(steps, hit) for steps, hit in near if self.shared_values(hit.chunk) == shared]
+        found = [hit for hit in near if self.shared_values(hit.chunk) == shared]
         if not found:
-            self._record_exclusion(shared, (self.shared_values(hit.chunk) for _, hit in near))
+            self._record_exclusion(shared, (self.shared_values(hit.chunk) for hit in near))
         return found
 
     def shared_values(self, chunk: Chunk) -> SharedValues:

@@ -6,12 +6,14 @@ The part of the flow that asks for I/O: chunks from the store, and vectors where
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 from ctxassembly.assembly.adjacency.consistency import (
+    Contradiction,
     describe_contradictions,
     drop_conflicting_offsets,
     find_contradictions,
@@ -27,7 +29,6 @@ from ctxassembly.assembly.adjacency.positions import (
     is_covered,
 )
 from ctxassembly.assembly.dedup.dedup import Duplicates
-from ctxassembly.assembly.expansion.access import NearHit
 from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.expansion.diagnostics import describe_lack
 from ctxassembly.assembly.expansion.fetch import Fetched, FetchPolicy, fetch_neighbors
@@ -88,34 +89,28 @@ def _add_neighbors(
         fetched = yield from fetch_neighbors(asked, admitted, config, policy, log)
     notes, log.missing = describe_lack(asked, [hit.chunk for hit in admitted.candidates], fetched, policy, config.keys)
     log.notes += notes
-    own = separate_documents([hit.chunk for hit in hits], contradictions)
-    if alone:
-        own = [without_place(chunk) if hit.key in alone else chunk for hit, chunk in zip(hits, own, strict=True)]
-    # Nothing in the store says what is next to a hit that it holds no more, or never held.
-    if unstored := {id(hit) for hit in fetched.unstored_hits if hit.document_id in fetched.known_documents}:
-        taken = {hit.chunk.document_id for hit in hits}
-        own = [
-            renumber_document(chunk, 1, taken) if id(hit.chunk) in unstored else chunk
-            for hit, chunk in zip(hits, own, strict=True)
-        ]
-    chunks, found = _merge_linked_documents(own, fetched), fetched.chunks
+    own = _merge_linked_documents(_separate_hits(hits, contradictions, alone, fetched), fetched)
+    chunk_of = dict(zip([hit.key for hit in hits], own, strict=True))
+    joinable = [key for key in chunk_of if key not in alone]
     # What the store has may contradict the hits as well.
-    joinable = [chunk for hit, chunk in zip(hits, chunks, strict=True) if hit.key not in alone]
-    stored = find_contradictions((*joinable, *found))
+    stored = find_contradictions([*(chunk_of[key] for key in joinable), *fetched.chunks])
     log.notes += describe_contradictions(stored, "they are given as no neighbors")
-    found = [chunk for chunk in found if chunk.document_id not in stored]
-    placed, notes = drop_conflicting_offsets([*chunks, *found], config.keys)
+    found: Sequence[Chunk] = [chunk for chunk in fetched.chunks if chunk.document_id not in stored]
+    placed, notes = drop_conflicting_offsets([*(chunk_of[key] for key in joinable), *found], config.keys)
     log.notes += notes
-    chunks, found = [*placed[: len(hits)]], [*placed[len(hits) :]]
-    joinable = [chunk for hit, chunk in zip(hits, chunks, strict=True) if hit.key not in alone]
-    position_of = _chunk_positions([*joinable, *found], admitted, fetched, policy, config)
-    alone_at = _positions_alone(alone.values(), max(position_of.values(), default=0))
-    positioned = tuple(
+    chunk_of |= zip(joinable, placed, strict=False)
+    found = placed[len(joinable) :]
+    position_of = _chunk_positions(placed, admitted, fetched, policy, config)
+    # Hits next to which nothing may be come behind all others, far from each other.
+    last = max(position_of.values(), default=0)
+    ordered = sorted(alone.values(), key=_given_place)
+    alone_at = {hit.key: last + CHAIN_GAP * number for number, hit in enumerate(ordered, 1)}
+    positioned = [
         Candidate(
             hit.key, chunk, hit.rank, hit.score, 0, alone_at.get(hit.key) or position_of[chunk.document_id, chunk.id]
         )
-        for hit, chunk in zip(hits, chunks, strict=True)
-    )
+        for hit, chunk in zip(hits, chunk_of.values(), strict=True)
+    ]
     expanding = [hit for hit in positioned if hit.key not in silent]
     # Neighbors are numbered after all hits, copies included.
     neighbors = _score_neighbors(expanding, found, len(admitted.hits), position_of, config, policy)
@@ -130,7 +125,23 @@ def _add_neighbors(
             differing = ", ".join(safe_repr(key, 80) for key in access.differing_keys)
             left_out = f"{access.excluded_count:,} left out, not their hit's by their metadata: {differing}"
             log.notes.append(f"store: {left_out}")
-    return positioned, neighbors
+    return tuple(positioned), neighbors
+
+
+def _separate_hits(
+    hits: Candidates, contradictions: Mapping[str, Contradiction], alone: Container[int], fetched: Fetched
+) -> list[Chunk]:
+    """Return the chunks of `hits`: contradicting ones without a place, unstored ones as of documents of their own."""
+    chunks = separate_documents([hit.chunk for hit in hits], contradictions)
+    # Nothing in the store says what is next to a hit that it holds no more, or never held.
+    unstored = {id(hit) for hit in fetched.unstored_hits if hit.document_id in fetched.known_documents}
+    taken = {hit.chunk.document_id for hit in hits}
+    for place, hit in enumerate(hits):
+        if hit.key in alone:
+            chunks[place] = without_place(chunks[place])
+        elif id(hit.chunk) in unstored:
+            chunks[place] = renumber_document(chunks[place], 1, taken)
+    return chunks
 
 
 def _merge_linked_documents(hits: list[Chunk], fetched: Fetched) -> list[Chunk]:
@@ -168,17 +179,9 @@ def _chunk_positions(
     }
 
 
-def _positions_alone(hits: Iterable[Candidate], last: int) -> dict[int, int]:
-    """Return positions behind the `last` one, by key, for hits next to which nothing may be: far from each other."""
-    ordered = sorted(
-        hits,
-        key=lambda hit: (
-            math.inf if hit.chunk.index is None else hit.chunk.index,
-            math.inf if hit.chunk.start is None else hit.chunk.start,
-            hit.rank,
-        ),
-    )
-    return {hit.key: last + CHAIN_GAP * number for number, hit in enumerate(ordered, 1)}
+def _given_place(hit: Candidate) -> list[float]:
+    """Return the index and the offset of `hit`, as it came; what is unknown goes last."""
+    return [math.inf if at is None else at for at in (hit.chunk.index, hit.chunk.start)]
 
 
 def _score_neighbors(
@@ -195,26 +198,28 @@ def _score_neighbors(
     never above the hit's own, as half of a negative score would be. Where metadata decide, it has to agree with its
     hit.
     """
-    near: dict[tuple[str, int], list[NearHit]] = defaultdict(list)
-    """The hits near each position of a document."""
-    for steps in range(-policy.window, policy.window + 1):
-        for hit in hits:
-            near[hit.chunk.document_id, hit.position - steps].append((abs(steps), hit))
-    decays = [config.neighbor_decay**steps for steps in range(policy.window + 1)]
+    hits_of: dict[str, list[Candidate]] = defaultdict(list)
+    for hit in sorted(hits, key=attrgetter("position")):
+        hits_of[hit.chunk.document_id].append(hit)
+    places = {name: [hit.position for hit in members] for name, members in hits_of.items()}
     found: list[Candidate] = []
     for key, chunk in enumerate(chunks, first_key):
-        position = positions[chunk.document_id, chunk.id]
-        nearby: Sequence[NearHit] = near.get((chunk.document_id, position), ())
+        at, name = positions[chunk.document_id, chunk.id], chunk.document_id
+        nearby: Sequence[Candidate] = ()
+        if name in places:
+            first, end = bisect_left(places[name], at - policy.window), bisect_right(places[name], at + policy.window)
+            nearby = hits_of[name][first:end]
         if policy.access is not None and nearby:
             nearby = policy.access.filter_agreeing(chunk, nearby)
         nearest: tuple[int, int] | None = None
         best: float | None = None
-        for steps, hit in nearby:
+        for hit in nearby:
+            steps = abs(hit.position - at)
             if nearest is None or (steps, hit.rank) < nearest:
                 nearest = steps, hit.rank
             if hit.score is not None:
-                score = hit.score * decays[steps] if hit.score > 0 else hit.score
+                score = hit.score * config.neighbor_decay**steps if hit.score > 0 else hit.score
                 best = score if best is None or score > best else best
         if nearest is not None:
-            found.append(Candidate(key, chunk, nearest[1], best, max(nearest[0], 1), position))
+            found.append(Candidate(key, chunk, nearest[1], best, max(nearest[0], 1), at))
     return tuple(sorted(found, key=attrgetter("distance", "rank", "chunk.document_id", "position")))

@@ -59,7 +59,8 @@ class StoredHits:
             hits = (*self._at.get((name, chunk.id), ()), *self._at.get((name, place), ()))
             alike = self._by_text.get((name, chunk.text.strip()), ()) if self._by_text else ()
             for number in (*hits, *alike):
-                if number not in self._stored and is_same_text(self._hits[number].text, chunk.text):
+                text = self._hits[number].text
+                if number not in self._stored and (text == chunk.text or is_same_text(text, chunk.text)):
                     self._stored.add(number)
             at_places.append(hits)
         return [not self._stored.isdisjoint(hits) for hits in at_places]

@@ -26,7 +26,7 @@ SECRET = document({n: {"acl": "secret", "page": n} for n in (1, 3)}, {"acl": "op
 
 
 def test_a_neighbor_agrees_with_its_hit_on_every_key_that_does_not_vary_within_a_document():
-    context = read(SECRET, 2)
+    context = read(SECRET, 2, config=AssemblyConfig(window=2, cite="document"))
     assert standing(context) == ["A0", "A2", "A4"]
     assert context.text.count("[...]") == 2
     assert "store: 2 left out, not their hit's by their metadata: 'acl'" in context.trace.notes
