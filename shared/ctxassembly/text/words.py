@@ -178,10 +178,11 @@ def find_identifiers(text: str) -> dict[str, None]:
     >>> list(find_identifiers("ISO27001 by getUserName, in 2024"))
     ['iso27001', 'getusername', '2024']
     """
-    return dict.fromkeys(word for run in _WORD.findall(text) if _is_identifier(run) for word in words(run))
+    return dict.fromkeys(word for run in _WORD.findall(text) if is_identifier(run) for word in words(run))
 
 
-def _is_identifier(word: str) -> bool:
+def is_identifier(word: str) -> bool:
+    """Return True if `word` has a digit, an underscore or a capital after a small letter."""
     has_capital = not word[1:].islower()
     return not word.isalpha() or (
         has_capital and any(first.islower() and second.isupper() for first, second in pairwise(word))

@@ -83,8 +83,9 @@ def _bm25(counts: Floats, lengths: Ints | Floats, rarity: Floats) -> Floats:
 def _rarities(having: Ints, size: int, terms: Terms, stops: Keys) -> Floats:
     """Return the weight of each term that `having` of `size` texts have; `stops` are the keys of function words."""
     rarity: Floats = np.where(having > 0, np.log1p((size - having + 0.5) / (having + 0.5)), 0.0)
-    for place, (stem, _) in enumerate(terms.longs, len(terms.keys)):
-        rarity[place] = max(rarity[place] - rarity[stem], 0.0)  # what it adds to its stem
+    for place, stem in enumerate(terms.stems, len(terms.keys)):
+        if stem >= 0:
+            rarity[place] = max(rarity[place] - rarity[stem], 0.0)  # what it adds to its stem
     if len(stops) < len(terms.keys):
         rarity[np.searchsorted(terms.keys, stops)] *= STOP_WORD_WEIGHT
     return rarity
