@@ -35,7 +35,7 @@ _OPERATOR_SIGNS, _NAME_SIGNS = [*map(ord, "=<>!+*/%&|^~@:$-#")], [*map(ord, "+#"
 """An operator, and a name with a sign at an end, are found where none of these is beside it."""
 _MARKS = [*map(ord, ",.' \u2019\xa0\u202f\u2009")]
 """What is between groups of three digits."""
-_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:[,.' \u2019\xa0\u202f\u2009]\d{3})+(?!\d)")
+_GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:[,.' \u2019\xa0\u202f\u2009]\d{3})+(?!\w)")
 _ANY_MARK = 0
 """The code that stands for one of the marks."""
 MIN_GROUPED = 4
@@ -69,8 +69,7 @@ class Terms(NamedTuple):
 
 def query_terms(query: str) -> Terms:
     """Return the terms of `query`."""
-    numbers = [re.sub(r"\D", "", found) for found in _GROUPED.findall(query)]
-    query = " ".join((query, *numbers))
+    query = _GROUPED.sub(lambda found: re.sub(r"\D", "", found[0]), query)
     table, codes = character_table(), codes_of(PAD + query + PAD)
     plain = table.plain.take(codes)
     starts, lengths = find_words(table.kinds.take(codes))

@@ -47,8 +47,8 @@ def score_by_query(text: Text, pool: Pool, units: Units, query: str, keys: Metad
     if (named := title_values(text, pool, units, values, query, keys)) is not None:
         titles, is_linked = named
         values = np.minimum(values + WEIGHTS.title * titles, best)
+        values[is_linked] = values[is_linked].clip(min=best - (1 - LINKED_RELEVANCE) * WEIGHTS.lexical)
         relevance = 1 - (best - values) / WEIGHTS.lexical
-        relevance[is_linked] = relevance[is_linked].clip(min=LINKED_RELEVANCE)
     return units._replace(values=values, relevance=relevance)
 
 

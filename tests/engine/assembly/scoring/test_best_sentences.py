@@ -7,9 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
+from ctxassembly.config.assembly import Granularity
 from strategies import words
 
 FILLER = "Nothing here. "
+THAI = """โรงพยาบาลเปิดทำการทุกวันตั้งแต่เวลาแปดโมงเช้าจนถึงเวลาสองทุ่มโดยไม่มีวันหยุด \
+ผู้ป่วยดื่มน้ำได้จนถึงสองชั่วโมงก่อนเข้ารับการตรวจในห้องตรวจชั้นสองของอาคาร \
+ที่จอดรถอยู่หลังอาคารและเปิดให้บริการโดยไม่มีค่าใช้จ่ายใดใดทั้งสิ้นสำหรับทุกคน"""
 
 
 def best(hits: Sequence[Chunk | str], query: str, room: int) -> str:
@@ -38,6 +42,59 @@ def best(hits: Sequence[Chunk | str], query: str, room: int) -> str:
                 FILLER,
             ],
             "Die Gemeinschaftsapotheke gehört ihr.",
+        ),
+        *(
+            (
+                f"a name with its signs: {name}",
+                f"When is {name} taught?",
+                [f"{one} is taught in {one}ville." for one in ("C", "C++", "C#", "NET", "a.NET", ".NET")],
+                f"{name} is taught in {name}ville.",
+            )
+            for name in ("C++", "C#", ".NET")
+        ),
+        *(
+            (
+                f"an operator as it is: {query}",
+                query,
+                [f"Write `a {one} b` for it." for one in ("=", "===", "==", "!=", "->")],
+                f"Write `a {one} b` for it.",
+            )
+            for query, one in (("When do I use ==?", "=="), ("What is `->` for?", "->"), ("==", "=="))
+        ),
+        *(
+            (
+                f"a number in any groups: {said} for {asked}",
+                f"Which fine is {asked} euros?",
+                ["The fine is 500 euros.", "The fine is 15,000 euros.", f"The fine is {said} euros."],
+                f"The fine is {said} euros.",
+            )
+            for asked, said in (
+                ("5000", "5,000"),
+                ("5,000", "5000"),
+                ("5.000", "5 000"),
+                ("5\u202f000", "5'000"),
+                ("1234567", "1.234.567"),
+                ("1.250", "1.250"),
+            )
+        ),
+        *(
+            (
+                f"an identifier whole: {asked}",
+                f"What is {asked} for?",
+                [f"The {one} is for it." for one in others],
+                f"The {asked} is for it.",
+            )
+            for asked, others in (
+                ("ISO27001", ("ISO27002", "ISO270011", "ISO27001")),
+                ("getUserName", ("getUserMail", "getUserNames", "getUserName")),
+                ("max_tokens", ("max_tokenizer", "max_tokens")),
+            )
+        ),
+        (
+            "Thai by two characters, and one phrase of many",
+            "ผู้ป่วยดื่มน้ำได้เมื่อไร",
+            [THAI],
+            "ผู้ป่วยดื่มน้ำได้จนถึงสองชั่วโมงก่อนเข้ารับการตรวจในห้องตรวจชั้นสองของอาคาร",
         ),
         *(
             (
@@ -103,6 +160,9 @@ TABLE = "| name | hours |\n|---|---|\n| Ann | 9 to 12 |\n| Bob | 13 to 17 |"
 ROSTER = (
     "Dr. Ann Jansen\nCardiology\nMonday 9 to 12\n\nDr. Bob Smit\nSurgery\nTuesday 13 to 17\n\nDr. Cem Kaya\nFriday 8"
 )
+TAGS = "<table><tr><th>name</th><th>hours</th></tr>" + "".join(
+    f"<tr><td>{name}</td><td>{n} to 17. Call first.</td></tr>" for n, name in enumerate(("Ann", "Bob", "Cem", "Dee"))
+)
 LIST = "Bring the following:\n\n- a towel\n- soap\n  in a box\n- a coin for the locker"
 
 
@@ -118,6 +178,16 @@ LIST = "Bring the following:\n\n- a towel\n- soap\n  in a box\n- a coin for the 
             ["Bring the following:", "- a coin for the locker"],
         ),
         ("an entry is whole", ROSTER, "Surgery Tuesday?", 11, ["Dr. Bob Smit\nSurgery\nTuesday 13 to 17"]),
+        ("an entry is whole below its heading, too", f"# Who\n\n{ROSTER}", "Friday 8?", 7, ["Dr. Cem Kaya\nFriday 8"]),
+        ("a row in HTML has its head", TAGS, "When is Cem there?", 12, ["<th>hours</th>", "<td>Cem</td>"]),
+        ("also on lines", TAGS.replace("<t", "\n <t"), "When is Cem there?", 17, ["<th>hours</th>", "<td>Cem</td>"]),
+        (
+            "a field of a long object has the first one",
+            '{\n  "name": "Ann",\n' + "".join(f'  "f{n}": "{n} it is",\n' for n in range(40)) + '  "door": "green"\n}',
+            "Which door?",
+            7,
+            ['"name": "Ann"', '"door": "green"'],
+        ),
         (
             "a line of an object has all of it",
             '[\n  {\n    "name": "Ann",\n    "note": "Rings twice."\n  },\n  {\n    "name": "Bob"\n  }\n]',
@@ -132,6 +202,24 @@ def test_a_line_is_read_with_what_it_needs(rule: str, text: str, query: str, roo
     found = best([f"{filler}\n\n{text}\n\n{filler}"], query, room)
     for part in read:
         assert part in found
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("granularity", ["sentence", "chunk"])
+def test_a_line_of_separated_values_has_the_first_one(mark: str, granularity: Granularity):
+    """Of its own document, whose first chunk is known; prose with as many commas has none."""
+    lines = [mark.join(("ward", "hours", "phone")), *(mark.join((f"W{n}", f"from {n}", f"2{n}")) for n in range(30))]
+    texts = ["\n".join(lines[:10]), "\n".join(lines[10:20]), "\n".join(lines[20:])]
+    chunks = [Chunk(f"t{n}", "t", text, n) for n, text in enumerate(texts)]
+    config = AssemblyConfig(max_tokens=60, encoding=words, format="minimal", granularity=granularity, cite="document")
+    read = assemble([Hit(chunks[2]), Hit(chunks[0])], config, query="When is W25 open?").text
+    assert read.startswith(lines[0])
+    assert lines[26] in read
+    alone = assemble([Hit(chunks[2]), Hit(chunks[1])], config, query="When is W25 open?").text
+    assert lines[0] not in alone
+    assert lines[26] in alone
+    other = assemble([Hit(chunks[2]), Hit(Chunk("u", "u", texts[0], 0))], config, query="When is W25 open?").text
+    assert not other.startswith(lines[0])
 
 
 def test_the_best_sentence_is_kept_alone_where_its_companion_does_not_fit():
