@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ctxassembly.text.kinds import CLOSING, LETTER, NEWLINE, SPACE, STOP, WIDE_STOP
+from ctxassembly.text.kinds import CLOSING, LETTER, NEWLINE, SPACE, STOP, WIDE_STOP, table_of
 from ctxassembly.text.sentence_starts import last_characters
 
 if TYPE_CHECKING:
@@ -29,10 +29,11 @@ MAX_ENTRY, MAX_ENTRY_LINES = 600, 12
 MAX_RECORD, MAX_RECORD_LINES = 1_200, 30
 """Characters and lines of the longest entry and record that are read whole. Of more, a part can be understood."""
 _BAR, _HASH, _TAG, _OPEN, _CLOSE, _COMMA, _FEED = map(ord, "|#<{},\n")
-_MARKS = [*map(ord, "*_")]
+_MARKS = table_of("*_")
 """Of emphasis: a line between two of them is a heading."""
-_BULLETS = [*map(ord, "-*+\u2022\u00b7\u2023\u25aa\u25e6\u2013\u2014")]
-_AFTER_NUMBER = [ord("."), ord(")")]
+_BULLETS = table_of("-*+\u2022\u00b7\u2023\u25aa\u25e6\u2013\u2014")
+_AFTER_NUMBER = table_of(".)")
+_AFTER_T = table_of("ra")
 _DIGITS = (ord("0"), ord("9"))
 _MAX_INDENT, _MAX_DIGITS = 8, 3
 
@@ -68,8 +69,8 @@ def read_lines(starts: Ints, ends: Ints, kinds: Bytes, plain: Codes) -> Lines:
         ((kinds[last] & CLOSING) > 0) & ((kinds[last - 1] & (STOP | WIDE_STOP)) > 0)
     )
     # "<tr" or "<table", which need not begin a line
-    is_tag = (plain[first] == _TAG) & (plain[first + 1] == ord("t")) & np.isin(plain[first + 2], [*map(ord, "ra")])
-    is_bold = np.isin(plain[first], _MARKS) & (plain[first] == plain[first + 1])
+    is_tag = (plain[first] == _TAG) & (plain[first + 1] == ord("t")) & _AFTER_T[plain[first + 2]]
+    is_bold = _MARKS[plain[first]] & (plain[first] == plain[first + 1])
     is_bold &= (plain[last] == plain[first]) & (plain[last - 1] == plain[first]) & (last > first + 2)
     return Lines(
         starts,
@@ -87,12 +88,12 @@ def read_lines(starts: Ints, ends: Ints, kinds: Bytes, plain: Codes) -> Lines:
 
 def _is_item(kinds: Bytes, plain: Codes, first: Ints) -> Bools:
     """Return whether a bullet, or a number or letter with a stop or bracket, is at each of `first`."""
-    is_bullet = np.isin(plain[first], _BULLETS) & ((kinds[first + 1] & SPACE) > 0)
+    is_bullet = _BULLETS[plain[first]] & ((kinds[first + 1] & SPACE) > 0)
     behind = first
     for _ in range(_MAX_DIGITS):
         behind = behind + ((plain[behind] >= _DIGITS[0]) & (plain[behind] <= _DIGITS[1]))
     behind = np.where((behind == first) & ((kinds[first] & LETTER) > 0), first + 1, behind)
-    is_numbered = (behind > first) & np.isin(plain[behind], _AFTER_NUMBER) & ((kinds[behind + 1] & SPACE) > 0)
+    is_numbered = (behind > first) & _AFTER_NUMBER[plain[behind]] & ((kinds[behind + 1] & SPACE) > 0)
     found: Bools = is_bullet | is_numbered
     return found
 

@@ -62,11 +62,10 @@ PHRASE = 60
 _THAI_BLANK = re.compile("(?s).*?(?<=[\u0e00-\u0eff])[ \xa0]+(?=[\u0e00-\u0eff])")
 _THAI_VOWELS = "\u0e32\u0eb2"
 """Vowels that nearly every phrase of Thai or Lao has."""
-_TAGGED_ROW = re.compile(
-    r"(?:^[^\S\n]*)?(?:<table\b[^>]*>\s*(?:<(?:thead|tbody)\b[^>]*>\s*)*)?<tr\b(?:(?!<tr\b).)*?</tr\s*>"
-    r"(?:\s*(?:</(?:thead|tbody|tfoot|table)\s*>|<tbody\b[^>]*>))*\s*",
-    re.DOTALL | re.MULTILINE,
-)
+_TABLE = re.compile(r"(?:^[^\S\n]+)?<table\b[^>]*>\s*(?:<(?:thead|tbody)\b[^>]*>\s*)*\Z", re.MULTILINE)
+"""What begins a table in HTML before its first row; at most `_LOOK_BEFORE` characters."""
+_LOOK_BEFORE = 200
+_AFTER_ROW = re.compile(r"</tr\s*>(?:\s*(?:</(?:thead|tbody|tfoot|table)\s*>|<tbody\b[^>]*>))*\s*")
 MAX_NUMBERED = 17
 _NUMBERED = re.compile(r"[^\W\d_]{1,12} \d{1,3}[A-Za-z]?\Z")
 """A word and a number that begin a line, up to the stop: "Article 17. Title" is one heading."""
@@ -245,12 +244,20 @@ def _is_inside(text: str, stops: Ints, starts: Ints, lines: Ints, kinds: Bytes, 
 
 def _rows_whole(text: str, starts: Ints) -> Ints:
     """Return `starts` with each row of a table in HTML as one sentence, whatever lines and stops it has."""
-    rows = [found.span() for found in _TAGGED_ROW.finditer(text)]
-    if not rows:
+    begins, ends, at, close, end = list[int](), list[int](), text.find("<tr"), 0, 0
+    while at >= 0 and (close := max(close, text.find("</tr", at) if close < at else close)) >= at:
+        following = text.find("<tr", at + 1)
+        if not 0 <= following < close and (row := _AFTER_ROW.match(text, close)):
+            table = _TABLE.search(text[max(end, at - _LOOK_BEFORE) : at])
+            begins.append(at - len(table[0]) if table else at)
+            ends.append(end := row.end())
+        at = following
+    if not begins:
         return starts
-    begins, ends = np.array(rows, np.intp).T
-    at = np.searchsorted(begins, starts) - 1  # the last row that begins before
-    return merge_sorted(starts[(at < 0) | (starts >= ends[at])], begins, ends[ends < len(text)])
+    found = np.array([begins, ends], np.intp)
+    inside = np.searchsorted(found[0], starts) - 1  # the last row that begins before each
+    kept = starts[(inside < 0) | (starts >= found[1][inside])]
+    return merge_sorted(kept, found[0], found[1][found[1] < len(text)])
 
 
 def _divide(text: str, starts: Ints, longest: int, part: int, pause: re.Pattern[str]) -> Ints:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ctxassembly.text.kinds import LETTER, character_table, codes_of
+from ctxassembly.text.kinds import LETTER, table_of, character_table, codes_of
 from ctxassembly.text.scan import FIRST_BITS, STEM, Scan, find_words, first_letters, stem_keys
 from ctxassembly.text.sentences import PAD
 from ctxassembly.text.words import is_identifier
@@ -31,9 +31,9 @@ _SIGNED = re.compile(
     r"(?<!\w)(?:\w+(?:\+\+|\#)(?!\w)|\.[^\W\d]\w+)"  # C++, C#, .NET
     rf"|(?<![^\s`'\"(])(?:[=<>+*%@^~|]|(?!--)(?!//?/){_OPERATORS}{{2,3}})(?![^\s`'\"),.;?])"
 )
-_OPERATOR_SIGNS, _NAME_SIGNS = [*map(ord, "=<>!+*/%&|^~@:$-#")], [*map(ord, "+#")]
+_OPERATOR_SIGNS, _NAME_SIGNS = table_of("=<>!+*/%&|^~@:$-#"), table_of("+#")
 """An operator, and a name with a sign at an end, are found where none of these is beside it."""
-_MARKS = [*map(ord, ",.' \u2019\xa0\u202f\u2009")]
+_MARKS, _POINTS = table_of(",.' \u2019\xa0\u202f\u2009"), table_of(",.'")
 """What is between groups of three digits."""
 _GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:[,.' \u2019\xa0\u202f\u2009]\d{3})+(?!\w)")
 _ANY_MARK = 0
@@ -140,16 +140,16 @@ def _find_whole(scan: Scan, whole: Codes) -> Ints:
     is_same = found == whole
     is_grouped = _ANY_MARK in whole
     if is_grouped:
-        is_same |= (whole == _ANY_MARK) & np.isin(found, _MARKS)
+        is_same |= (whole == _ANY_MARK) & _MARKS[found]
     at = at[is_same.all(1)]
     for edge, step in ((0, -1), (size - 1, 1)):
         beside = at + edge + step
         is_longer = (scan.kinds[beside] & LETTER) > 0
         if is_grouped:
-            is_longer |= np.isin(plain[beside], _MARKS[:3]) & ((scan.kinds[beside + step] & LETTER) > 0)
+            is_longer |= _POINTS[plain[beside]] & ((scan.kinds[beside + step] & LETTER) > 0)
         elif not is_letter.any():
-            is_longer = np.isin(plain[beside], _OPERATOR_SIGNS)
+            is_longer = _OPERATOR_SIGNS[plain[beside]]
         elif not is_letter[edge]:  # C++11 is C++, but a.NET isn't .NET
-            is_longer = np.isin(plain[beside], _NAME_SIGNS) | (is_longer & (step < 0))
+            is_longer = _NAME_SIGNS[plain[beside]] | (is_longer & (step < 0))
         at = at[~is_longer]
     return at

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools
     from ctxassembly.text.lines import Lines
 
-_HEAD = re.compile(r"^[ \t]*(\|[^\n]*)\n[ \t]*\|[ \t:|+=-]*-[ \t:|+=-]*$", re.MULTILINE)
+_RULE = re.compile(r"\|[ \t:|+=]*-[ \t:|+=-]*(?=\n)")
 _TAGGED_HEAD = re.compile(
-    r"(?:<table\b[^>]*>\s*(?:<thead\b[^>]*>\s*)?<tr\b|<tr\b[^>]*>\s*<th\b).{0,2000}?</tr\s*>", re.DOTALL
+    r"<t(?:able\b[^>]{0,300}>\s*(?:<thead\b[^>]{0,300}>\s*)?<tr\b|r\b[^>]{0,300}>\s*<th\b).{0,1000}?</tr\s*>", re.DOTALL
 )
 _CELL = re.compile(r"<t[dh]\b")
 SEPARATORS = {"\t": 1, ";": 1, ",": 2}
@@ -48,7 +48,7 @@ def find_heads(text: Text, pool: Pool) -> list[Head]:
     """Return the heads of the tables in `text`; in most texts there is none."""
     whole, found = text.text, []
     if "\n|" in whole:
-        found += [(one.start(), one.end(), "|", one[1].count("|")) for one in _HEAD.finditer(whole)]
+        found += [head for one in _RULE.finditer(whole) if (head := _above_rule(whole, *one.span()))]
     if "<tr" in whole:
         rows = [one for one in _TAGGED_HEAD.finditer(whole) if one[0].startswith("<table") or "<td" not in one[0]]
         found += [(one.start(), one.end(), "<", len(_CELL.findall(one[0]))) for one in rows]
@@ -57,6 +57,15 @@ def find_heads(text: Text, pool: Pool) -> list[Head]:
         if pool.candidates[first].chunk.index in (0, None) and (head := _first_line(text, document)):
             heads.append(head)
     return sorted(heads)
+
+
+def _above_rule(whole: str, start: int, end: int) -> tuple[int, int, str, int] | None:
+    """Return the head with the rule of dashes at `start` to `end`; None if that is no line, or below no row."""
+    rule = whole.rfind("\n", 0, start)
+    row = whole.rfind("\n", 0, rule) + 1
+    line = whole[row:rule]
+    is_rule = not whole[rule:start].strip() and line.lstrip().startswith("|")
+    return (row, end, "|", line.count("|")) if is_rule else None
 
 
 def _first_line(text: Text, document: int) -> Head | None:

@@ -14,6 +14,7 @@ from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.select.heads import Head, find_heads, head_of, rows_of_columns
 from ctxassembly.assembly.units import Units
+from ctxassembly.text.kinds import table_of
 from ctxassembly.text.lines import Lines, entries, find_records, inside, read_lines
 from ctxassembly.text.scan import scan
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 SHORT = 60
 """Characters below which a sentence says little without the one next to it."""
-_COLONS = [ord(":"), 0xFF1A]
+_COLONS = table_of(":\uff1a")
 
 
 def with_needs(text: Text, pool: Pool, units: Units) -> Units:
@@ -37,7 +38,7 @@ def with_needs(text: Text, pool: Pool, units: Units) -> Units:
     heads = find_heads(text, pool)
     is_row, is_item = lines.is_row | rows_of_columns(text, units, lines, heads), lines.is_item
     lines = lines._replace(is_row=is_row)
-    has_colon = np.isin(plain[lines.last - 2 * lines.is_heading], _COLONS) | np.isin(plain[lines.last], _COLONS)
+    has_colon = _COLONS[plain[lines.last - 2 * lines.is_heading]] | _COLONS[plain[lines.last]]
     is_short = lines.last - lines.first + 1 < SHORT
     is_label = begins_line & ~lines.is_ended & ~is_row & ~is_item & is_short & ends_paragraph
     introduces = (has_colon | is_label | lines.is_heading) & is_linked
