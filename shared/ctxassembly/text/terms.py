@@ -73,33 +73,31 @@ def query_terms(query: str) -> Terms:
     table, codes = character_table(), codes_of(PAD + query + PAD)
     plain = table.plain.take(codes)
     starts, lengths = find_words(table.kinds.take(codes))
-    words = [
-        query[start - len(PAD) :][:length] for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)
-    ]
+    spans = [*zip(starts.tolist(), lengths.tolist(), strict=True)]
+    words = [query[start - len(PAD) :][:length] for start, length in spans]
     is_whole = np.array([len(word) > STEM and is_identifier(word) for word in words], bool)
     short = np.minimum(lengths, STEM)
     found = stem_keys(plain, starts, short)
     keys = np.unique(found[~is_whole])
     begins = np.zeros(1 << FIRST_BITS, bool)
     begins[first_letters(plain, starts, short)[~is_whole]] = True
-    longs, wholes = {}, dict[bytes, tuple[int, "Codes"]]()
-    for number in np.flatnonzero((lengths >= LONG_WORD) & ~is_whole).tolist():
-        tail = plain[starts[number] + STEM : starts[number] + lengths[number] - ENDING]
-        longs[tail.tobytes(), found[number]] = int(np.searchsorted(keys, found[number])), tail
-    for number in np.flatnonzero(is_whole).tolist():
-        word = plain[starts[number] : starts[number] + lengths[number]]
-        wholes[word.tobytes()] = -1, word
+    stems, longs, wholes = np.searchsorted(keys, found).tolist(), {}, {}
+    for number, (start, length) in enumerate(spans):
+        if is_whole[number]:
+            wholes[words[number]] = -1, plain[start : start + length]
+        elif length >= LONG_WORD:
+            tail = plain[start + STEM : start + length - ENDING]
+            longs[tail.tobytes(), stems[number]] = stems[number], tail
     for name in _SIGNED.finditer(query):
         first, last = (place + len(PAD) for place in name.span())
         inside = np.flatnonzero((starts >= first) & (starts < last) & ~is_whole)
-        stem = int(np.searchsorted(keys, found[inside[0]])) if len(inside) else -1
-        wholes[plain[first:last].tobytes()] = stem, plain[first:last]
+        wholes[name[0]] = stems[inside[0]] if len(inside) else -1, plain[first:last]
     grouped = []
     for number, word in enumerate(words):
         if word.isdecimal() and len(word) >= MIN_GROUPED:
-            code = plain[starts[number] : starts[number] + lengths[number]]
-            at = [*wholes].index(code.tobytes()) + len(keys) + len(longs) if is_whole[number] else None
-            term = int(np.searchsorted(keys, found[number])) if at is None else at
+            term = len(keys) + len(longs) + [*wholes].index(word) if is_whole[number] else stems[number]
+            start, length = spans[number]
+            code = plain[start : start + length]
             grouped.append((term, np.insert(code, range(len(word) % 3 or 3, len(word), 3), _ANY_MARK)))
     return Terms(keys, begins, [*longs.values()], [*wholes.values()], grouped)
 
@@ -152,4 +150,5 @@ def _find_whole(scan: Scan, whole: Codes) -> Ints:
         elif not is_letter[edge]:  # C++11 is C++, but a.NET isn't .NET
             is_longer = _NAME_SIGNS[plain[beside]] | (is_longer & (step < 0))
         at = at[~is_longer]
-    return at
+    places: Ints = at
+    return places

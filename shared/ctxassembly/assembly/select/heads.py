@@ -44,12 +44,11 @@ class Head(NamedTuple):
     document: int
 
 
-def find_heads(text: Text, pool: Pool) -> list[Head]:
-    """Return the heads of the tables in `text`; in most texts there is none."""
-    whole, found = text.text, []
-    if "\n|" in whole:
-        found += [head for one in _RULE.finditer(whole) if (head := _above_rule(whole, *one.span()))]
-    if "<tr" in whole:
+def find_heads(text: Text, pool: Pool, *, has_rows: bool) -> list[Head]:
+    """Return the heads of the tables in `text`; unless it `has_rows`, with bars or tags, of separated values alone."""
+    whole, found = text.text, list[tuple[int, int, str, int]]()
+    if has_rows:
+        found += filter(None, [_above_rule(whole, *one.span()) for one in _RULE.finditer(whole)])
         rows = [one for one in _TAGGED_HEAD.finditer(whole) if one[0].startswith("<table") or "<td" not in one[0]]
         found += [(one.start(), one.end(), "<", len(_CELL.findall(one[0]))) for one in rows]
     heads = [Head(*one, int(np.searchsorted(text.opens, one[0], "right")) - 1) for one in found]
@@ -114,9 +113,11 @@ def rows_of_columns(text: Text, units: Units, lines: Lines, heads: list[Head]) -
 
 def with_heads(text: Text, pool: Pool, units: Units) -> Units:
     """Return the chunks `units`, of which heads of tables are units of their own if a chunk begins inside a table."""
-    heads = find_heads(text, pool)
+    offered = np.flatnonzero(units.values > -np.inf).tolist()
+    has_rows = any(text.text.startswith(("|", "<tr"), int(units.starts[number])) for number in offered)
+    heads = find_heads(text, pool, has_rows=has_rows)
     needed: dict[int, Head] = {}
-    for number in np.flatnonzero(units.values > -np.inf).tolist() if heads else ():
+    for number in offered if heads else ():
         start = int(units.starts[number])
         head = head_of(text, heads, start, int(units.documents[number]))
         if head is not None and head.end < start:

@@ -35,7 +35,7 @@ def with_needs(text: Text, pool: Pool, units: Units) -> Units:
     begins_line = lines.begins | ~units.continues
     is_linked = np.append(units.continues[1:], False)  # the next sentence goes on
     ends_paragraph = lines.ends_paragraph | ~is_linked
-    heads = find_heads(text, pool)
+    heads = find_heads(text, pool, has_rows=bool(lines.is_row.any()))
     is_row, is_item = lines.is_row | rows_of_columns(text, units, lines, heads), lines.is_item
     lines = lines._replace(is_row=is_row)
     has_colon = _COLONS[plain[lines.last - 2 * lines.is_heading]] | _COLONS[plain[lines.last]]
