@@ -65,9 +65,8 @@ def make_context(
         log.notes += filter(None, [left_out_note(known, outcomes)])
         if page.is_by_query and not config.fill:
             log.notes += filter(None, [stopped_note(selection, load.tokens, chars_per_token)])
-        asked = query if page.is_by_query else None
-        by_key = partial(outcomes_by_key, known, outcomes, is_by_query=bool(asked))
-        decided = partial(decide, everything, copies=copies, query=asked, reader=reader)
+        by_key = partial(outcomes_by_key, known, outcomes, is_by_query=page.is_by_query)
+        decided = partial(decide, everything, copies=copies, query=query, reader=reader)
         decisions = LateTuple(lambda: (*decided(by_key()), *(decide_empty(candidate, reader) for candidate in empty)))
     labels = rendered.layout.labels
     included = [pool.candidates[number] for number in sorted({at for label in labels for at in label.chunks})]

@@ -244,8 +244,12 @@ def _is_inside(text: str, stops: Ints, starts: Ints, lines: Ints, kinds: Bytes, 
 
 def _rows_whole(text: str, starts: Ints) -> Ints:
     """Return `starts` with each row of a table in HTML as one sentence, whatever lines and stops it has."""
-    begins, ends, at, close, end = list[int](), list[int](), text.find("<tr"), 0, 0
-    while at >= 0 and (close := max(close, text.find("</tr", at) if close < at else close)) >= at:
+    begins, ends = list[int](), list[int]()
+    at, close, end = text.find("<tr"), -1, 0
+    while at >= 0:
+        close = text.find("</tr", at) if close < at else close
+        if close < 0:
+            break
         following = text.find("<tr", at + 1)
         if not 0 <= following < close and (row := _AFTER_ROW.match(text, close)):
             table = _TABLE.search(text[max(end, at - _LOOK_BEFORE) : at])

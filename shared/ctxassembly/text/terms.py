@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ctxassembly.text.kinds import LETTER, table_of, character_table, codes_of
+from ctxassembly.text.kinds import LETTER, character_table, codes_of, table_of
 from ctxassembly.text.scan import FIRST_BITS, STEM, Scan, find_words, first_letters, stem_keys
 from ctxassembly.text.sentences import PAD
 from ctxassembly.text.words import is_identifier
