@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,33 +75,21 @@ def ask_model(
     """
     text, pool, config, query = page.text, page.pool, page.config, page.query
     best, free = _not_fitting(page, np.argsort(-best_in_chunks(units, units.values), kind="stable").tolist())
-    if not best:
-        return units, barred
-    if not query or not query.strip():
-        notes.append("compress: a language model needs a query, extractive instead")
-        return units, barred
     clean = sanitize_text if config.sanitize else str
-    texts = [clean(pool.candidates[number].chunk.text) for number in best]
-    answers = yield from request_extracts(texts, query, free)
+    chunks = [pool.candidates[number].chunk for number in best]
+    own = [range(units.firsts[number], units.lasts[number]) for number in best]
+    sentences = ([clean(text.text[units.starts[at] : units.ends[at]]) for at in some] for some in own)
+    texts = [(chunk.id, clean(chunk.text)) for chunk in chunks]
+    choices = yield from request_choices(texts, sentences, query, free, notes, raises=config.on_store_error == "raise")
+    if not choices:
+        return units, barred
     mask, reasons, by = units.barred.copy(), {**barred.reasons}, {**barred.by}
-    for number, answer in zip(best, answers, strict=False):
-        name = f"compress: {safe_repr(pool.candidates[number].chunk.id, 80)}"
-        own = np.arange(units.firsts[number], units.lasts[number])
-        if isinstance(answer, Exception):
-            if config.on_store_error == "raise":
-                raise StoreError(f"texts could not be compressed: {describe_error(answer)}") from answer
-            notes.append(f"{name} has no answer ({describe_error(answer)}), extractive instead")
-        elif answer == IRRELEVANT_ANSWER:
-            mask[own] = True
-            reasons[number] = IRRELEVANT
-        elif chosen := chosen_sentences(
-            [clean(text.text[units.starts[unit] : units.ends[unit]]) for unit in own.tolist()], answer
-        ):
-            mask[[unit for place, unit in enumerate(own.tolist()) if place not in chosen]] = True
-            if len(chosen) < len(own):
-                by[number] = "llm"
-        else:
-            notes.append(f"{name}: the answer is not in the source, extractive instead")
+    for place, chosen in choices.items():
+        mask[[unit for at, unit in enumerate(own[place]) if at not in chosen]] = True
+        if not chosen:
+            reasons[best[place]] = IRRELEVANT
+        elif len(chosen) < len(own[place]):
+            by[best[place]] = "llm"
     if (mask | np.isneginf(units.values)).all():
         notes.append("compress: the model finds nothing relevant in any chunk, all stay")
         return units, barred
@@ -127,30 +115,56 @@ def _not_fitting(page: Page, numbers: Sequence[int]) -> tuple[list[int], int]:
     return [], free
 
 
-def request_extracts(
-    texts: Sequence[str], query: str, max_tokens: int
-) -> Generator[Request, Sequence[Any], list[str | Exception]]:
-    """Return a model's answers on the first of `texts`: as many as `max_tokens` have room for sentences.
+def request_choices(
+    texts: Sequence[tuple[str, str]],
+    sentences: Iterable[Sequence[str]],
+    query: str | None,
+    max_tokens: int,
+    notes: list[str],
+    *,
+    raises: bool = False,
+) -> Generator[Request, Sequence[Any], dict[int, set[int]]]:
+    """Return the places of the sentences that a model chose of each text, by the place of the text; none: irrelevant.
 
-    An answer is `IRRELEVANT_ANSWER`, or what the model copied, or the error in its place.
+    `texts` have their ids before them. The model reads the first ones: as many as `max_tokens` have room for sentences.
+    A text whose answer is missing or refused isn't in the result; a note says so.
+
+    Raises:
+        StoreError: an answer failed, and `raises` is true.
     """
     if not texts:
-        return []
+        return {}
+    if not query or not query.strip():
+        notes.append("compress: a language model needs a query, extractive instead")
+        return {}
     prompted = texts[: max(1, min(MAX_TEXTS, max_tokens // SENTENCE_TOKENS))]
-    prompts = tuple(PROMPT.format(query=query, text=text, irrelevant=IRRELEVANT_ANSWER) for text in prompted)
+    prompts = tuple(PROMPT.format(query=query, text=text, irrelevant=IRRELEVANT_ANSWER) for _, text in prompted)
+    answers: Sequence[Any]
     try:
-        answers: Sequence[Any] = yield CompressTexts(prompts, TIMEOUT_SECONDS)
+        answers = yield CompressTexts(prompts, TIMEOUT_SECONDS)
     except Exception as error:  # noqa: BLE001 - used as each answer
-        return [error] * len(prompts)
-    is_nothing = [not isinstance(one, Exception) and _bare(one) == _bare(IRRELEVANT_ANSWER) for one in answers]
-    return [IRRELEVANT_ANSWER if nothing else one for nothing, one in zip(is_nothing, answers, strict=True)]
+        answers = [error] * len(prompts)
+    choices: dict[int, set[int]] = {}
+    for place, ((chunk_id, _), own, answer) in enumerate(zip(prompted, sentences, answers, strict=False)):
+        name = f"compress: {safe_repr(chunk_id, 80)}"
+        if isinstance(answer, Exception):
+            if raises:
+                raise StoreError(f"texts could not be compressed: {describe_error(answer)}") from answer
+            notes.append(f"{name} has no answer ({describe_error(answer)}), extractive instead")
+        elif _bare(answer) == _bare(IRRELEVANT_ANSWER):
+            choices[place] = set()
+        elif chosen := _chosen_sentences(own, answer):
+            choices[place] = chosen
+        else:
+            notes.append(f"{name}: the answer is not in the source, extractive instead")
+    return choices
 
 
 def _bare(answer: str) -> str:
     return normalize_wording(answer).strip(_EDGE_CHARACTERS)
 
 
-def chosen_sentences(sentences: Sequence[str], answer: str) -> set[int]:
+def _chosen_sentences(sentences: Sequence[str], answer: str) -> set[int]:
     """Return the places of `sentences` that overlap `answer`; none if any part of it isn't in them."""
     source, starts = "", list[int]()
     for sentence in sentences:

@@ -152,10 +152,11 @@ class Bookend(Published):
         forms: dict[int, Candidate] = {}
         if long and self.compress == "llm":
             found = yield from extract_relevant(long, self.token_limit, call.query, call.log.notes)
-            forms = found.forms
-            for hit in (hit for hit in long if hit.key in found.irrelevant_keys):
+            forms = {key: form for key, form in found.items() if form is not None}
+            irrelevant = found.keys() - forms.keys()
+            for hit in (hit for hit in long if hit.key in irrelevant):
                 call.drop(hit, IRRELEVANT)
-            hits = [hit for hit in hits if hit.key not in found.irrelevant_keys]
+            hits = [hit for hit in hits if hit.key not in irrelevant]
         for hit in long:
             form = forms.get(hit.key, hit)
             if not self._is_short(form.text):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ctxassembly.data.candidates import Candidate, Shortening
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.requests import Request
-from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.text.sentences import sentence_ends, sentence_spans
 from ctxassembly.text.words import TermQuery
 
@@ -96,37 +95,25 @@ def _keep_only(candidate: Candidate, spans: Sequence[Span], by: Shortening) -> C
     return candidate._replace(kept_spans=kept, shortened_by=by)
 
 
-class Extracts(NamedTuple):
-    """The candidates that a model's answers reduce or reject, by key."""
-
-    forms: dict[int, Candidate]
-    irrelevant_keys: frozenset[int]
-
-
 def extract_relevant(
     candidates: Sequence[Candidate], max_tokens: int, query: str | None, notes: list[str]
-) -> Generator[Request, Sequence[Any], Extracts]:
-    """Return a model's selection from each of `candidates`, best first, for about `max_tokens` tokens.
+) -> Generator[Request, Sequence[Any], dict[int, Candidate | None]]:
+    """Return a model's selection from each of `candidates`, best first, for about `max_tokens` tokens, by key.
 
-    A candidate whose answer is missing or refused is in neither result; a note says so.
+    It is None for one in which the model finds nothing relevant. One whose answer is missing or refused isn't in the
+    result; a note says so.
     """
-    if not query or not query.strip():
-        notes.append("compress: a language model needs a query, extractive instead")
-        return Extracts({}, frozenset())
     # Here, so that naming a published system loads nothing heavy.
-    from ctxassembly.assembly.compress import IRRELEVANT_ANSWER, chosen_sentences, request_extracts
+    from ctxassembly.assembly.compress import request_choices
 
-    answers = yield from request_extracts([candidate.text for candidate in candidates], query, max_tokens)
-    forms, irrelevant = dict[int, Candidate](), set[int]()
-    for candidate, answer in zip(candidates, answers, strict=False):
-        name, spans = f"compress: {safe_repr(candidate.chunk.id, 80)}", sentences_of(candidate)
-        if isinstance(answer, Exception):
-            notes.append(f"{name} has no answer ({describe_error(answer)}), extractive instead")
-        elif answer == IRRELEVANT_ANSWER:
-            irrelevant.add(candidate.key)
-        elif chosen := chosen_sentences([candidate.chunk.text[slice(*span)] for span in spans], answer):
-            form = _keep_only(candidate, [spans[place] for place in chosen], "llm")
-            forms[candidate.key] = candidate if form.kept_spans == candidate.kept_spans else form
-        else:
-            notes.append(f"{name}: the answer is not in the source, extractive instead")
-    return Extracts(forms, frozenset(irrelevant))
+    texts = [(candidate.chunk.id, candidate.text) for candidate in candidates]
+    spans = [sentences_of(candidate) for candidate in candidates]
+    own = zip(candidates, spans, strict=True)
+    sentences = ([candidate.chunk.text[slice(*span)] for span in some] for candidate, some in own)
+    choices = yield from request_choices(texts, sentences, query, max_tokens, notes)
+    found: dict[int, Candidate | None] = {}
+    for place, chosen in choices.items():
+        candidate = candidates[place]
+        form = _keep_only(candidate, [spans[place][at] for at in chosen], "llm")
+        found[candidate.key] = None if not chosen else candidate if form.kept_spans == candidate.kept_spans else form
+    return found
