@@ -91,7 +91,9 @@ def _parser() -> argparse.ArgumentParser:
         "--sets", nargs="*", type=Path, default=[], metavar="FOLDER", help="question sets to measure, too"
     )
     parser.add_argument("--hits", type=int, nargs="+", default=list(HITS), help="(default: 20 200)")
-    parser.add_argument("--budgets", type=int, nargs="+", default=list(BUDGETS), metavar="TOKENS")
+    parser.add_argument(
+        "--budgets", type=_budget, nargs="+", default=list(BUDGETS), metavar="TOKENS", help="(default: none 2000 8000)"
+    )
     parser.add_argument("--repeats", type=int, default=31, help="for 20 hits; fewer for more hits (default: 31)")
     parser.add_argument("--fast", action="store_true", help="ours counts by ctxassembly[fast], the others by tiktoken")
     parser.add_argument("--at-once", type=int, nargs="+", default=[1, 50], help="questions (default: 1 50)")
@@ -101,6 +103,10 @@ def _parser() -> argparse.ArgumentParser:
         "--corpus", type=int, default=1_000, help="the hits whose documents are searched (default: 1,000)"
     )
     return parser
+
+
+def _budget(given: str) -> int | None:
+    return None if given == "none" else int(given)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,12 @@ from quality.data import Document, Question, QuestionSet
 from quality.filling import Case, Strategy
 from quality.strategies import STRATEGIES
 from reference import assemble_reference
-from scenario import Scenario
+from scenario import BUDGET, Scenario
 from speed.variants import OURS, REFERENCE, anew, other
 
 PEERS = ("langchain-reorder", "llamaindex-prev-next", "haystack-window", "haystack-middle")
-STATES = COLD, ASKED, REPEATED, NO_QUERY = "cold", "another question", "repeated", "no query"
-"""Ours, in this order: the chunks of the second and third were seen by those before; the last one is cold, too."""
+STATES = COLD, ASKED, NO_QUERY = "cold", "another question", "no query"
+"""Ours, in this order: the chunks of the second were seen by the first; the last one is cold, too."""
 
 
 class Written(Protocol):
@@ -28,8 +28,8 @@ class Written(Protocol):
     def text(self) -> str: ...
 
 
-Run = Callable[[int], Written]
-"""What is measured, by the budget."""
+Run = Callable[[int | None], Written]
+"""What is measured, by the budget; None is the default of ours, and for others the most that it can be."""
 
 
 class Contestant(NamedTuple):
@@ -47,11 +47,14 @@ def contestants() -> dict[str, Contestant]:
     return {
         COLD: Contestant(lambda case: partial(asking, anew(case)), is_cold=True, is_ours=True),
         ASKED: Contestant(lambda case: partial(asking, other(anew(case))), is_ours=True),
-        REPEATED: Contestant(lambda case: partial(asking, anew(case)), is_ours=True),
         NO_QUERY: Contestant(lambda case: partial(OURS["default"].run, anew(case)), is_cold=True, is_ours=True),
-        REFERENCE: Contestant(lambda case: partial(assemble_reference, case.hits, case.store.chunks)),
+        REFERENCE: Contestant(_reference),
         **{name: Contestant(_peer(name)) for name in PEERS if STRATEGIES[name].missing is None},
     }
+
+
+def _reference(case: Scenario) -> Run:
+    return lambda budget: assemble_reference(case.hits, case.store.chunks, budget or BUDGET)
 
 
 def _peer(name: str) -> Callable[[Scenario], Run]:
@@ -64,8 +67,8 @@ def _peer(name: str) -> Callable[[Scenario], Run]:
         else:
             strategy = STRATEGIES[name].make(questions)
 
-        def run(budget: int) -> Written:
-            return strategy(asked)(budget)
+        def run(budget: int | None) -> Written:
+            return strategy(asked)(budget or BUDGET)
 
         return run
 

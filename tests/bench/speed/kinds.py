@@ -24,7 +24,8 @@ from speed.timing import shown, table, timed
 from speed.variants import forget
 from texts import Kind
 
-HITS, BUDGETS = (20, 200), (500, 2_000, 8_000)
+HITS, BUDGETS = (20, 200), (None, 2_000, 8_000)
+"""None: nothing is set, so that ours writes as many tokens as the hits have, and at most 8,000."""
 CASES = 5
 """Scenarios of each kind, in turn: how much a document shares with another differs between them."""
 FLOOR_MS = 2.0
@@ -50,7 +51,8 @@ class Spent(NamedTuple):
         return self.ms / self.encode_ms
 
 
-Found = Mapping[tuple[str, int], Mapping[str, Spent]]
+Budgets = Sequence[int | None]
+Found = Mapping[tuple[str, int | None], Mapping[str, Spent]]
 """By kind and budget what each contestant spent."""
 
 
@@ -77,7 +79,7 @@ def from_set(folder: Path) -> Cases:
     return lambda hits: [case(len(asked) * at // CASES, hits) for at in range(CASES)]
 
 
-def measured(cases: Sequence[Scenario], budgets: Sequence[int], repeats: int) -> dict[int, dict[str, Spent]]:
+def measured(cases: Sequence[Scenario], budgets: Budgets, repeats: int) -> dict[int | None, dict[str, Spent]]:
     """By budget what each contestant spent."""
     competing = contestants()
     prepared = [(case, {name: each.prepare(case) for name, each in competing.items()}) for case in cases]
@@ -91,7 +93,7 @@ def measured(cases: Sequence[Scenario], budgets: Sequence[int], repeats: int) ->
 def _in_turn(
     competing: Mapping[str, Contestant],
     prepared: Sequence[tuple[Scenario, Mapping[str, Run]]],
-    budget: int,
+    budget: int | None,
     repeats: int,
 ) -> dict[str, Spent]:
     encode = load_encoding(ENCODING).encode
@@ -119,13 +121,13 @@ def _read(written: object, case: Scenario) -> int:
 def kinds_tables(
     kinds: Mapping[str, Cases],
     sizes: Sequence[int],
-    budgets: Sequence[int],
+    budgets: Budgets,
     repeats: int,
     done: Callable[[], object],
 ) -> Iterator[str]:
     """Two tables for each number of hits; `done` is called after each kind."""
     for hits in sizes:
-        found: dict[tuple[str, int], Mapping[str, Spent]] = {}
+        found: dict[tuple[str, int | None], Mapping[str, Spent]] = {}
         for kind, cases in kinds.items():
             turns = max(CASES, repeats * HITS[0] // max(hits, HITS[0]))
             found |= {(kind, budget): spent for budget, spent in measured(cases(hits), budgets, turns).items()}
@@ -143,18 +145,22 @@ def _times(found: Found) -> Iterator[str]:
     for (kind, budget), spent in found.items():
         ours = [f"{shown(spent[name].ms)} ({spent[name].encodes:.1f} E)" for name in STATES]
         others = [shown(spent[name].ms) for name in names if name not in STATES]
-        rows.append([f"{kind}, {budget:,}", shown(spent[COLD].encode_ms), *ours, *others])
+        rows.append([f"{kind}, {_named(budget)}", shown(spent[COLD].encode_ms), *ours, *others])
     yield from table(["text, tokens", "E, cold", *names], rows)
 
 
-def _slowest(found: Found, budgets: Sequence[int]) -> Iterator[str]:
+def _named(budget: int | None) -> str:
+    return "nothing set" if budget is None else f"{budget:,}"
+
+
+def _slowest(found: Found, budgets: Budgets) -> Iterator[str]:
     rows = []
     for budget in budgets:
         spent = {kind: each for (kind, at), each in found.items() if at == budget}
         slow = (
             [(each[name].encodes, kind) for kind, each in spent.items() if each[name].ms > FLOOR_MS] for name in STATES
         )
-        rows.append([f"{budget:,}", *("{:.1f} ({})".format(*max(each)) if each else "–" for each in slow)])
+        rows.append([_named(budget), *("{:.1f} ({})".format(*max(each)) if each else "–" for each in slow)])
     yield from table(["tokens", *STATES], rows)
 
 

@@ -60,7 +60,7 @@ def stages_table(case: Scenario, stores: Mapping[str, Store], repeats: int) -> I
     rows = [["published", *("–" if ms is None else f"{ms:g}" for ms in published), f"{sum(filter(None, published)):g}"]]
     for store_name, store in stores.items():
         for name, variant in OURS.items():
-            for state in ("cold", "warm"):
+            for state in ("cold", "warm") if variant.asks else ("cold",):
                 spent = median_stages(variant, case, store, repeats, cold=state == "cold")
                 cells = (sum(spent.get(stage, 0.0) for stage in group.ours) for group in GROUPS)
                 rows.append([f"{name}, {store_name}, {state}", *map(shown, cells), shown(sum(spent.values()))])

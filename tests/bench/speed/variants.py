@@ -1,19 +1,18 @@
 """The ways to use ours that are measured, and what each knows when it is asked.
 
-Cold: no text was seen before, the vocabulary is loaded. Warm: its chunks were seen in another assembly, with a query
-for another question, without one with a hit more. They come as new objects, as a database returns them.
+Cold: no text was seen before, the vocabulary is loaded. Warm: its chunks were seen in an assembly for another question,
+and come as new objects, as a database returns them. Without a query nothing is remembered, so there is no difference.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import NamedTuple
 
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble, presets
 from ctxassembly.protocols import Store
 from ctxassembly.published import FiveStage
-from ctxassembly.runtime.scorers import TextCache
+from ctxassembly.text.scan import scan
 from scenario import BUDGET, ENCODING, PlaceStore, Scenario
 
 REFERENCE = "reference"
@@ -23,15 +22,15 @@ class Variant(NamedTuple):
     config: AssemblyConfig | FiveStage
     asks: bool = False
 
-    def run(self, case: Scenario, budget: int = BUDGET, store: Store | None = None) -> Context:
+    def run(self, case: Scenario, budget: int | None = BUDGET, store: Store | None = None) -> Context:
         """The context for all hits of `case`, with neighbors from its own store if no other one is given."""
         # A new config is checked, which is no part of an assembly.
         config = self.config if self.config.max_tokens == budget else replace(self.config, max_tokens=budget)
         return assemble(case.hits, config, query=case.query if self.asks else None, store=store or case.store)
 
-    def again(self, case: Scenario, budget: int = BUDGET, store: Store | None = None) -> Context:
+    def again(self, case: Scenario, budget: int | None = BUDGET, store: Store | None = None) -> Context:
         """The warm assembly after `run` for the same `case`."""
-        return self.run(other(case) if self.asks else fewer(case), budget, store)
+        return self.run(other(case), budget, store)
 
 
 def anew(case: Scenario) -> Scenario:
@@ -45,24 +44,14 @@ def _copied(chunk: Chunk) -> Chunk:
     return replace(chunk, text=f"{chunk.text} "[:-1], metadata={**chunk.metadata})
 
 
-def fewer(case: Scenario) -> Scenario:
-    """The scenario without the hit in the middle."""
-    at = len(case.hits) // 2
-    return replace(case, hits=(*case.hits[:at], *case.hits[at + 1 :]))
-
-
 def other(case: Scenario) -> Scenario:
     """The scenario with another question."""
     return replace(case, query=case.other_query)
 
 
 def forget() -> None:
-    """Forget all that is remembered of texts from one assembly to the next: by the counter, and in any module."""
-    for name, module in [*sys.modules.items()]:
-        if name.startswith("ctxassembly."):
-            for value in vars(module).values():
-                if isinstance(value, TextCache):
-                    value.clear()
+    """Forget all that is remembered of texts from one assembly to the next: where their sentences and words are."""
+    scan.cache_clear()
 
 
 DEFAULT = AssemblyConfig(max_tokens=BUDGET, encoding=ENCODING)
