@@ -21,6 +21,7 @@ from langgraph.types import Command
 from typing_extensions import NotRequired, override
 
 from ctxassembly.adapters.metadata import with_notes
+from ctxassembly.assembly.limits import token_limit
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
@@ -184,10 +185,12 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         window = context_window(self._known_budget(request.model), config.encoding, request.tools)
         system: list[BaseMessage] = [request.system_message] if request.system_message else []
         conversation = _conversation_before(turn, request.state)
+        evidence = merge_evidence([call.evidence for call in turn.calls])
+        limit = token_limit(config, evidence.hits, turn.query, window.count_text)
+        config = replace(config, max_tokens=limit)
         shrunk, remaining = _make_room(turn, window, system, config, conversation)
         if not turn.calls:
             return None if shrunk is turn else _to_prompt(turn, shrunk.messages, conversation)
-        evidence = merge_evidence([call.evidence for call in turn.calls])
         seen = conversation.seen_in(shrunk.earlier_messages, turn.tools)
         inputs = assembler_inputs(evidence.hits, turn.query, evidence.supplement, seen)
         notes = []

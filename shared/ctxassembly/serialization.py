@@ -81,8 +81,8 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def trace_to_plain(trace: Trace) -> dict[str, Any]:
-    """Return the trace as plain data, its one-line summary first."""
-    return {"summary": trace.summary, **to_plain(trace)}
+    """Return the trace as plain data, with its one-line summary and the tokens of the hits first."""
+    return {"summary": trace.summary, "hit_tokens": trace.hit_tokens, **to_plain(trace)}
 
 
 def from_plain(kind: Any, value: Any, special: Special = _NO_SPECIAL) -> Any:

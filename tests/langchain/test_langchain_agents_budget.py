@@ -49,6 +49,14 @@ def test_the_whole_prompt_stays_within_the_window(most: int, queries: int) -> No
     assert context.trace.max_tokens < most
 
 
+@pytest.mark.parametrize("queries", [1, 3])
+def test_a_large_window_makes_no_context_longer_than_its_hits(queries: int) -> None:
+    model = Scripted(calls(*(f"topic{number}" for number in range(queries))), AIMessage("Done."))
+    state = agent(model, TOOL, middleware=ContextMiddleware(budget=window(20_000), tools=["search"])).invoke(asked("?"))
+    (context,) = contexts_in(state["messages"], ["search"])
+    assert context.trace.max_tokens == max(context.trace.hit_tokens, 1_000)
+
+
 def test_an_unknown_window_is_warned_of_and_max_tokens_holds() -> None:
     model = Scripted(calls("topic0"), AIMessage("Done."), calls("topic1"), AIMessage("Done."), window=None)
     middleware = ContextMiddleware(ContextAssembler(config=AssemblyConfig(max_tokens=150)), tools=["search"])

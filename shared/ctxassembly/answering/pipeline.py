@@ -168,11 +168,10 @@ class _Run:
         call, config = self.call, self.config
         rules = (*config.extra_rules, *unanswered_lines)
         window = window_budget(call, config)
-        budget = (yield Compute(partial(fit_context, window, call, config, rules))) if window else None
         query = evidence.query or self.understanding.rewritten or call.question
-        context: Context = yield Assemble(
-            evidence.hits, query, evidence.supplement, call.filter, budget, call.conversation
-        )
+        request = Assemble(evidence.hits, query, evidence.supplement, call.filter, conversation=call.conversation)
+        budget = (yield Compute(partial(fit_context, window, call, config, request, rules))) if window else None
+        context: Context = yield replace(request, budget=budget)
         self.log.record_step("assemble", context.trace.summary)
         return context
 

@@ -16,8 +16,9 @@ from functools import partial
 from typing import Any
 
 from ctxassembly.answering.answer import AnswerRecorder
-from ctxassembly.answering.requests import AnswerCall, AskModel, Compute, Exchange, Message, ModelReply
+from ctxassembly.answering.requests import AnswerCall, AskModel, Assemble, Compute, Exchange, Message, ModelReply
 from ctxassembly.answering.understand import first_exchange, most_exchanges, understanding_messages
+from ctxassembly.assembly.limits import token_limit
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
@@ -99,11 +100,12 @@ def with_background(system: str, background: str, form: str) -> str:
 
 
 def fit_context(
-    budget: TokenBudget, call: AnswerCall, config: AnswerConfig, rules: Sequence[str]
+    budget: TokenBudget, call: AnswerCall, config: AnswerConfig, request: Assemble, rules: Sequence[str]
 ) -> TokenBudget | None:
     """Return the budget of the context if the prompts leave less of the window than the assembly's; None otherwise.
 
-    If the window has shares, it is always returned. `rules` come last in the system prompt.
+    If the window has shares, it is always returned. The assembly's own limit may depend on the hits of the `request`.
+    `rules` come last in the system prompt.
 
     Raises:
         ConfigError: the prompts and the answer leave nothing of the assembly's TokenBudget.
@@ -118,6 +120,7 @@ def fit_context(
     said = sum(count(message["content"]) for message in history_messages(kept))
     shares = tuple(share for share in budget.shares if share.name in (CONVERSATION, DOCUMENTS))  # all that it sends
     zone = said if len(shares) > 1 else min(said, budget.conversation)
+    limit = token_limit(call.assembly, request.hits, request.query, count)
     counted: TokenBudget | None = None
     for conversation in dict.fromkeys((zone, 0)):  # rather no conversation than no context
         try:
@@ -127,7 +130,7 @@ def fit_context(
                 query=count(user),
                 conversation=conversation,
                 generation=max(budget.generation, config.mode(call.mode).answer_tokens),
-                context_cap=budget.context_cap if shares else call.assembly.token_limit,
+                context_cap=budget.context_cap if shares else limit,
                 shares=shares,
             )
             break
@@ -136,7 +139,7 @@ def fit_context(
                 raise
     if counted is None:
         return None  # a model may take more than its description says
-    return counted if shares or counted.context < call.assembly.token_limit else None
+    return counted if shares or counted.context < limit else None
 
 
 def history_limit(budget: TokenBudget | None, config: AnswerConfig) -> int:

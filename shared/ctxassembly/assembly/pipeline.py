@@ -22,6 +22,7 @@ from ctxassembly.assembly.expansion.admit import admit_hits
 from ctxassembly.assembly.expansion.expand import expand_hits
 from ctxassembly.assembly.expansion.fetch import fetch_policy
 from ctxassembly.assembly.join import Text, join, with_contained
+from ctxassembly.assembly.limits import joined_tokens
 from ctxassembly.assembly.outcome import Found, make_context
 from ctxassembly.assembly.pool import Pool, make_pool
 from ctxassembly.assembly.render.headers import format_name, make_headers
@@ -48,8 +49,6 @@ from ctxassembly.wording.label_guards import Guards
 
 Settings = tuple[AssemblyConfig, "str | None", AssemblyCall]
 """The settings in force, the query, and the call as it was given."""
-MAX_COUNTED_CHARS = 500_000
-"""Characters of the hits that are counted; more are estimated."""
 AssemblyFlow = Generator[Request, Sequence[Any], Context]
 
 
@@ -136,10 +135,11 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
     pool = with_contained(text, pool)
     count, conversation = counter_for(config.encoding), call.conversation
     hits = found.admitted.hits
-    hit_counts = LateTuple(lambda: [_joined_tokens(hits, count)])
+    hit_counts = LateTuple(lambda: [joined_tokens(hits, count)])
     if not isinstance(config.encoding, str):
         len(hit_counts)  # a function of the caller is called while its assembly runs, not later
-    supplement = render_supplement(call.supplement, pool.candidates, query, config, count)
+    limit = config.limit_for(hit_counts, query)
+    supplement = render_supplement(call.supplement, pool.candidates, query, config, limit, count)
     log.notes += supplement.notes
     sent = Sent()
     if conversation is not None and config.enabled and config.repeat == "never":
@@ -152,7 +152,7 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
         Guards(format_name(config), supplement.own_lines, config.sanitize),
         label_numbers(pool, config, conversation, labels.first),
         count,
-        config.limit_for(hit_counts, query),
+        limit,
         hit_counts,
         query,
         config.is_query_aware(query),
@@ -166,14 +166,6 @@ def _chosen(pool: Pool, hits: Sequence[Hit], query: str | None) -> list[int]:
     """Return the numbers of the chunks of `pool` that come out of a context for the same `query`."""
     again = {key for key, hit in enumerate(hits) if isinstance(hit, ReadHit) and hit.query == query}
     return [number for number, candidate in enumerate(pool.candidates) if candidate.key in again]
-
-
-def _joined_tokens(hits: Sequence[Hit], count: Callable[[str], int]) -> int:
-    """Return the tokens of the texts of `hits` joined by blank lines; of megabytes, an estimate by their beginning."""
-    texts = [hit.given if isinstance(hit, ReadHit) else hit.chunk.text for hit in hits]
-    joined = "\n\n".join([text for text in texts if text])
-    counted = joined[:MAX_COUNTED_CHARS]
-    return round(count(counted) * len(joined) / max(len(counted), 1))
 
 
 def _scored(text: Text, pool: Pool, config: AssemblyConfig, query: str | None) -> Units:

@@ -93,9 +93,12 @@ def render_supplement(
     candidates: Sequence[Candidate],
     query: str | None,
     config: AssemblyConfig,
+    max_tokens: int,
     count: Callable[[str], int],
 ) -> RenderedSupplement:
     """Render `supplement_input` next to `candidates`, best first: cut to its cap, or suppressed by the gate.
+
+    `max_tokens` is the limit of the context.
 
     Raises:
         InputError: `supplement_input` is neither text nor a Supplement.
@@ -106,18 +109,20 @@ def render_supplement(
     hits = [candidate for candidate in candidates if candidate.is_hit]
     if not supplement.force and (reason := _gate_reason(hits, query, config)):
         return RenderedSupplement(notes=(f"supplement: suppressed, {reason}",))
-    return _truncate_to_cap(supplement, EVIDENCE_DIVISOR if hits else 1, config, count)
+    divisor = EVIDENCE_DIVISOR if hits else 1
+    cap = min(MAX_TOKENS, max_tokens // divisor)
+    max_chars = config.max_characters // divisor if config.max_characters else None
+    return _truncate_to_cap(supplement, (cap, max_chars), config, count)
 
 
 def _truncate_to_cap(
-    supplement: Supplement, divisor: int, config: AssemblyConfig, count: Callable[[str], int]
+    supplement: Supplement, limits: tuple[int, int | None], config: AssemblyConfig, count: Callable[[str], int]
 ) -> RenderedSupplement:
-    """Render the first sentences of `supplement` that fit in the cap and in the budget divided by `divisor`."""
+    """Render the first sentences of `supplement` that fit the `limits` in tokens and in characters."""
+    cap, max_chars = limits
     own_lines, text = () if supplement.separator is None else (supplement.separator,), supplement.text
     separator = supplement.separator or LANGUAGES[config.language].supplement
     name = config.format if isinstance(config.format, str) else "custom"
-    cap = min(MAX_TOKENS, config.token_limit // divisor)
-    max_chars = config.max_characters // divisor if config.max_characters else None
 
     def body(end: int) -> str:
         return escape_labels(text[:end], name, own_lines, sanitize=config.sanitize).strip()
@@ -135,13 +140,13 @@ def _truncate_to_cap(
         ends = sentence_ends(text[: cap * MAX_CHARS_PER_TOKEN])
         at = bisect_left(ends, True, key=lambda place: not fits(place))
         end = ends[at - 1] if at else 0
-    limits = f"{cap:,} tokens" + (f" and {max_chars:,} characters" if max_chars else "")
+    limit = f"{cap:,} tokens" + (f" and {max_chars:,} characters" if max_chars else "")
     if not end:
-        return RenderedSupplement(notes=(f"supplement: left out, no sentence of it fits in {limits}",))
+        return RenderedSupplement(notes=(f"supplement: left out, no sentence of it fits in {limit}",))
     if not body(end):
         return RenderedSupplement(notes=("supplement: left out, sanitizing leaves nothing of it",))
     cut_note = ", its text cut" if end < len(text) else ""
-    note = f"supplement: included, {count(rendered(end)):,} of at most {limits}{cut_note}"
+    note = f"supplement: included, {count(rendered(end)):,} of at most {limit}{cut_note}"
     return RenderedSupplement(rendered(end), (note,), own_lines, is_first=supplement.position == "before")
 
 
