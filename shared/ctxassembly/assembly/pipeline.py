@@ -97,15 +97,24 @@ def _select(
     if config.compress == "llm" and may_not_fit(page):
         units, barred = yield from ask_model(page, units, barred, log.notes)
     selection = select(page, units)
-    if selection.note and page.supplement.text:
+    if page.supplement.text and _lacks_best(page, selection):
         alone = replace(page, supplement=RenderedSupplement())
         without = select(alone, units)
-        if not without.note or not selection.fitted.mask.any():
+        if not _lacks_best(page, without) or not selection.fitted.mask.any():
             log.notes[:] = [note for note in log.notes if not note.startswith("supplement: included")]
             log.notes.append("supplement: left out, the best hit does not fit next to it")
             page, selection = alone, without
     log.notes += [selection.note] if selection.note else []
     return page, selection, barred
+
+
+def _lacks_best(page: Page, selection: Selection) -> bool:
+    """Return True if the best hit is cut because nothing fits whole, or compressed."""
+    if selection.note or page.config.compress == "none":
+        return bool(selection.note)
+    candidates, units = page.pool.candidates, selection.units
+    best = min(range(len(candidates)), key=lambda at: (candidates[at].distance > 0, candidates[at].rank))
+    return not selection.fitted.mask[units.firsts[best] : units.lasts[best]].all()
 
 
 def _gather(

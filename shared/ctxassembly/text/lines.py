@@ -64,6 +64,7 @@ def read_lines(starts: Ints, ends: Ints, kinds: Bytes, plain: Codes) -> Lines:
     last = last_characters(ends - 1, kinds)
     feeds = np.flatnonzero(plain == _FEED)
     breaks = np.searchsorted(feeds, ends) - np.searchsorted(feeds, last)
+    breaks[-1:] = 2  # the text ends its last paragraph
     begins = (kinds[starts - 1] & NEWLINE) > 0
     is_ended = ((kinds[last] & (STOP | WIDE_STOP)) > 0) | (
         ((kinds[last] & CLOSING) > 0) & ((kinds[last - 1] & (STOP | WIDE_STOP)) > 0)

