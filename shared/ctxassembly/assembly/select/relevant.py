@@ -23,21 +23,22 @@ NEXT_TOKENS = 1_000
 
 
 def relevant(units: Units, order: Ints, tokens: Floats, limits: tuple[float, int], chosen: Sequence[int]) -> Ints:
-    """Return those of the best units, of these `tokens`, that are relevant enough; at least one.
+    """Return those of the best units in `order` that are relevant enough; at least one. `tokens` is by unit.
 
     `limits` are the least relevance and the most tokens. What is in the chunks `chosen` is relevant in any case.
     """
     minimum, max_tokens = limits
-    before = np.cumsum(tokens) - tokens
+    # A document that a sentence names may be more relevant than its place in the order.
+    ranked = order[np.argsort(-units.relevance[order], kind="stable")]
+    before = np.cumsum(tokens[ranked]) - tokens[ranked]
     factors = FIRST_DISTANCE - (FIRST_DISTANCE - 1) * np.minimum(before / max_tokens, 1.0)
-    below = np.flatnonzero(units.relevance[order] < 1 - (1 - minimum) * factors)
-    count = max(int(below[0]), 1) if len(below) else len(order)
-    if not chosen or count == len(order):
-        return order[:count]
-    is_chosen = np.zeros(len(units.starts), bool)
+    below = np.flatnonzero(units.relevance[ranked] < 1 - (1 - minimum) * factors)
+    is_kept = np.zeros(len(units.starts), bool)
+    is_kept[ranked[: max(int(below[0]), 1) if len(below) else len(order)]] = True
+    is_kept[order[:1]] = True
     for number in chosen:
-        is_chosen[units.firsts[number] : units.lasts[number]] = True
-    return np.append(order[:count], order[count:][is_chosen[order[count:]]])
+        is_kept[units.firsts[number] : units.lasts[number]] = True
+    return order[is_kept[order]]
 
 
 def stopped_note(selection: Selection, tokens: int, chars_per_token: float) -> str:

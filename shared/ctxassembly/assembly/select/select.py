@@ -78,7 +78,7 @@ def _choose(page: Page, units: Units, copies: Mapping[int, int]) -> Selection:
     tokens = units.costs * tokens_per_cost
     if page.is_by_query and not config.fill:
         limits = config.min_relevance, page.max_tokens
-        order = relevant(units, order, tokens[order], limits, page.chosen)
+        order = relevant(units, order, tokens, limits, page.chosen)
     # What the conversation has is as relevant as it was: it isn't made up for by text that is less so.
     order = order[~units.barred[order]]
     if not len(order):

@@ -195,7 +195,7 @@ def texts_of(context: Context) -> list[str]:
         ("skip: its beginning, then keep filling", "none", 34, ["A0", "L0", "C0"], "Parking is free here."),
         ("skip: the sentences that answer, then keep filling", "extractive", 44, ["A0", "L0", "C0"], VISIT),
         ("it takes 18 words", "extractive", 31, ["A0", "L0"], VISIT),
-        ("not 17", "extractive", 30, ["A0"], None),
+        ("not 17", "extractive", 30, ["A0", "C0"], None),
         ("chunks that fit are never compressed", "extractive", 68, ["A0", "L0", "C0"], EDGE.text),
     ],
 )

@@ -40,7 +40,7 @@ def test_the_sentence_that_answers_stands_whatever_the_rank_of_its_chunk():
 
 
 def test_sentences_stand_in_their_order_with_markers_where_text_is_missing():
-    text = packed([leaflet(3, 20)], 60, fill=True).text
+    text = packed([leaflet(3, 20)], 80, fill=True).text
     assert text.index("8 days") < text.index("25 days")
     assert "[...]" in text[text.index("8 days") : text.index("25 days")]
 
