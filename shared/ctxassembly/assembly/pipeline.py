@@ -26,7 +26,7 @@ from ctxassembly.assembly.limits import joined_tokens
 from ctxassembly.assembly.outcome import Found, make_context
 from ctxassembly.assembly.pool import Pool, make_pool
 from ctxassembly.assembly.render.headers import format_name, make_headers
-from ctxassembly.assembly.render.numbers import label_numbers
+from ctxassembly.assembly.render.labels import label_numbers
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.score.score import score_by_query, score_by_rank
 from ctxassembly.assembly.score.scorer import request_scores

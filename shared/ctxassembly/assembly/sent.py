@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ctxassembly.assembly.join import Text
-from ctxassembly.assembly.merge import divide
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.units import Barred, Units
+from ctxassembly.assembly.units import Barred, Units, divide
 from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.candidates import ALREADY_SENT, Candidate, Reason, Shortening
 from ctxassembly.data.chunks import Span

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.headers import Headers
-from ctxassembly.assembly.render.numbers import Numbers
+from ctxassembly.assembly.render.labels import Numbers
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import NO_SUPPLEMENT, RenderedSupplement
 from ctxassembly.wording.label_guards import Guards

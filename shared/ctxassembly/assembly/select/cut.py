@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ctxassembly.assembly.merge import divide
 from ctxassembly.assembly.render.labels import Label, Layout
 from ctxassembly.assembly.render.layout import lay_out
 from ctxassembly.assembly.render.page import MAX_TOKEN_CHARS, Load, Page
 from ctxassembly.assembly.render.write import CUT_MARK, Rendered, write
 from ctxassembly.assembly.select.fit import Fitted, Selection
-from ctxassembly.assembly.units import Units
+from ctxassembly.assembly.units import Units, divide
 from ctxassembly.data.candidates import HeaderDetail
 from ctxassembly.data.chunks import Span
 from ctxassembly.safe_repr import safe_repr

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ctxassembly.assembly.join import Text
-from ctxassembly.assembly.merge import divide
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.units import Units
+from ctxassembly.assembly.units import Units, divide
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools

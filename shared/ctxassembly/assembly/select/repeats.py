@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ctxassembly.assembly.join import Text
-from ctxassembly.assembly.merge import divide
 from ctxassembly.assembly.render.page import Page
-from ctxassembly.assembly.units import Units, sentence_units
+from ctxassembly.assembly.units import Units, divide, sentence_units
 from ctxassembly.data.chunks import has_flag
 from ctxassembly.text.lines import read_lines
 from ctxassembly.text.scan import PAD, scan

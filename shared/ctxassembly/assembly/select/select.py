@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ctxassembly.assembly.merge import merge
 from ctxassembly.assembly.render.labels import Layout
 from ctxassembly.assembly.render.layout import lay_out
 from ctxassembly.assembly.render.page import Page
@@ -21,7 +20,7 @@ from ctxassembly.assembly.select.needs import with_needs
 from ctxassembly.assembly.select.parts import parts_of
 from ctxassembly.assembly.select.relevant import relevant
 from ctxassembly.assembly.select.repeats import repeats_itself, without_repeats
-from ctxassembly.assembly.units import PARTS, Units, best_first
+from ctxassembly.assembly.units import PARTS, Units, best_first, merge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,12 +8,11 @@ import numpy as np
 
 from ctxassembly.assembly.compress import chunk_by_chunk
 from ctxassembly.assembly.join import Text
-from ctxassembly.assembly.merge import merge
 from ctxassembly.assembly.render.layout import lay_out
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.render.write import write
 from ctxassembly.assembly.score.score import rank_values
-from ctxassembly.assembly.units import Units, best_in_chunks, chunk_units
+from ctxassembly.assembly.units import Units, best_in_chunks, chunk_units, merge
 from ctxassembly.data.chunks import has_flag
 from ctxassembly.safe_repr import safe_repr
 
