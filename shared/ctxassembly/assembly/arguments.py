@@ -18,11 +18,6 @@ from ctxassembly.safe_repr import safe_repr
 if TYPE_CHECKING:
     from ctxassembly.assembly.call import System
 
-_DISABLED_SETTINGS: dict[str, Any] = {
-    "compress": "none",
-}
-"""Settings of a disabled assembly: hits are only passed through, and the budget alone decides."""
-
 
 def is_config(given: object) -> bool:
     """Return True if `given` is what `config` may be: settings, or an object (not a class) with `flow(call)`."""
@@ -100,7 +95,7 @@ def unused_settings(config: AssemblyConfig | None, *, has_store: bool) -> list[s
         "window": config.window and has_store,
         "order": config.order not in ("auto", "relevance", "stable"),
         "dedup": config.dedup in ("near", "semantic"),
-        **{name: getattr(config, name) != idle for name, idle in _DISABLED_SETTINGS.items()},
+        "compress": config.compress != "none",
     }
     return [f"{name}={getattr(config, name)!r}" for name, is_asked in asked.items() if is_asked]
 
@@ -154,8 +149,8 @@ def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, 
     check_config(call.config)
     config = call.config if isinstance(call.config, AssemblyConfig) else AssemblyConfig()
     query = check_query(call.query)
-    if not config.enabled:
-        config = replace(config, **_DISABLED_SETTINGS)
+    if not config.enabled:  # hits are only passed through, and the budget alone decides
+        config = replace(config, compress="none")
     if config.compress == "llm" and not services.can_compress:
         raise ConfigError.missing("llm", "compress='llm'", "a language model", "compress='extractive'")
     if services.store is not None:
