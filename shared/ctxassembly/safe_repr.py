@@ -65,14 +65,14 @@ def pluralize(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
-def join_first(items: Sequence[str], most: int, noun: str = "") -> str:
+def join_first(items: Sequence[str], most: int) -> str:
     """Return the first `most` of `items` as a list, and the number of the others.
 
     >>> join_first(["a", "b", "c"], 2), join_first(["a"], 2)
     ('a, b and 1 more', 'a')
     """
     rest = len(items) - most
-    return ", ".join(items[:most]) + (f" and {rest:,} more {noun}".rstrip() if rest > 0 else "")
+    return ", ".join(items[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def describe_error(error: BaseException, max_lines: int | None = None) -> str:

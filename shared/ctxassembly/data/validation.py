@@ -164,15 +164,15 @@ def _check(
         raise ConfigError(parameter, rule.allowed, value, hint)
 
 
-def check_type(parameter: str, value: object, kind: type, hint: str = "") -> None:
-    """Check that an argument is a `kind` or None; `hint` ends the message.
+def check_type(parameter: str, value: object, kind: type) -> None:
+    """Check that an argument is a `kind` or None.
 
     Raises:
         InputError: it is something else.
     """
     if not (value is None or isinstance(value, kind)):
         article = "an" if kind.__name__[0] in "AEIO" else "a"
-        raise InputError(f"{parameter} must be {article} {kind.__name__} or None, got {safe_repr(value)}{hint}")
+        raise InputError(f"{parameter} must be {article} {kind.__name__} or None, got {safe_repr(value)}")
 
 
 def one_of(choices: Any) -> str:

@@ -86,14 +86,12 @@ def longest_fitting(items: Sequence[T], fits: Callable[[Sequence[T]], bool]) -> 
     return items[: bisect_fitting(range(1, len(items) + 1), lambda end: fits(items[:end]))]
 
 
-def drop_copies(
-    call: Call, hits: Sequence[Candidate], key: Callable[[Candidate], Any], reason: Reason = EXACT_DUPLICATE
-) -> list[Candidate]:
+def drop_copies(call: Call, hits: Sequence[Candidate], key: Callable[[Candidate], Any]) -> list[Candidate]:
     """Return `hits` without those whose `key` an earlier one has."""
     first: dict[Any, Candidate] = {}
     for hit in hits:
         if first.setdefault(key(hit), hit) is not hit:
-            call.drop(hit, reason, first[key(hit)])
+            call.drop(hit, EXACT_DUPLICATE, first[key(hit)])
     return list(first.values())
 
 
