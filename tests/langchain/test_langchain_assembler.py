@@ -192,6 +192,7 @@ async def test_the_trace_is_a_custom_event() -> None:
         (name, data), (_, again) = recorder.events
         assert name == "context_assembled"
         assert data["trace"]["summary"].startswith("3 -> 9 chunks")
+        assert f"3 hits joined: {data['trace']['hit_tokens']} tokens; assembled: " in data["trace"]["summary"]
         assert [each["label"] for each in data["citations"]] == ["1", "2"]
         assert data["citations"][0]["metadata"]["source"] == "A.pdf"
         assert json.loads(json.dumps(data)) == data

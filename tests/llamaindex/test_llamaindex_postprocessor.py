@@ -189,6 +189,7 @@ async def test_each_run_sends_its_trace_and_has_a_span(instruments: Any) -> None
         assert event.query == "strike"
         assert event.citations[0]["chunk_ids"] == ["A-2", "A-3", "A-4"]
         assert json.loads(json.dumps(event.trace))["summary"].endswith("1 query")
+        assert f"1 hit joined: {event.trace['hit_tokens']} tokens; assembled: " in event.trace["summary"]
     names = {span.id_.split("-")[0] for span in spans.completed_spans}
     assert {
         "ContextAssemblyPostprocessor._postprocess_nodes",
