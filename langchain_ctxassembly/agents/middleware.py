@@ -21,7 +21,7 @@ from langgraph.types import Command
 from typing_extensions import NotRequired, override
 
 from ctxassembly.adapters.metadata import with_notes
-from ctxassembly.assembly.limits import token_limit
+from ctxassembly.assembly.limits import hit_counts
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
@@ -186,7 +186,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         system: list[BaseMessage] = [request.system_message] if request.system_message else []
         conversation = _conversation_before(turn, request.state)
         evidence = merge_evidence([call.evidence for call in turn.calls])
-        limit = token_limit(config, evidence.hits, turn.query, window.count_text)
+        limit = config.limit_for(hit_counts(evidence.hits, window.encoding), turn.query)
         config = replace(config, max_tokens=limit)
         shrunk, remaining = _make_room(turn, window, system, config, conversation)
         if not turn.calls:

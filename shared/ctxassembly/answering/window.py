@@ -18,7 +18,7 @@ from typing import Any
 from ctxassembly.answering.answer import AnswerRecorder
 from ctxassembly.answering.requests import AnswerCall, AskModel, Assemble, Compute, Exchange, Message, ModelReply
 from ctxassembly.answering.understand import first_exchange, most_exchanges, understanding_messages
-from ctxassembly.assembly.limits import token_limit
+from ctxassembly.assembly.limits import hit_counts
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
@@ -120,7 +120,7 @@ def fit_context(
     said = sum(count(message["content"]) for message in history_messages(kept))
     shares = tuple(share for share in budget.shares if share.name in (CONVERSATION, DOCUMENTS))  # all that it sends
     zone = said if len(shares) > 1 else min(said, budget.conversation)
-    limit = token_limit(call.assembly, request.hits, request.query, count)
+    limit = call.assembly.limit_for(hit_counts(request.hits, call.assembly.encoding), request.query)
     counted: TokenBudget | None = None
     for conversation in dict.fromkeys((zone, 0)):  # rather no conversation than no context
         try:

@@ -22,7 +22,7 @@ from ctxassembly.assembly.expansion.admit import admit_hits
 from ctxassembly.assembly.expansion.expand import expand_hits
 from ctxassembly.assembly.expansion.fetch import fetch_policy
 from ctxassembly.assembly.join import Text, join, with_contained
-from ctxassembly.assembly.limits import joined_tokens
+from ctxassembly.assembly.limits import hit_counts
 from ctxassembly.assembly.outcome import Found, make_context
 from ctxassembly.assembly.pool import Pool, make_pool
 from ctxassembly.assembly.render.headers import format_name, make_headers
@@ -40,7 +40,6 @@ from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import ALREADY_SENT, EMPTY, RenderedSupplement
 from ctxassembly.data.chunks import Hit, ReadHit
-from ctxassembly.data.late import LateTuple
 from ctxassembly.data.requests import Request
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
@@ -144,10 +143,8 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
     pool = with_contained(text, pool)
     count, conversation = counter_for(config.encoding), call.conversation
     hits = found.admitted.hits
-    hit_counts = LateTuple(lambda: [joined_tokens(hits, count)])
-    if not isinstance(config.encoding, str):
-        len(hit_counts)  # a function of the caller is called while its assembly runs, not later
-    limit = config.limit_for(hit_counts, query)
+    counts = hit_counts(hits, config.encoding)
+    limit = config.limit_for(counts, query)
     supplement = render_supplement(call.supplement, pool.candidates, query, config, limit, count)
     log.notes += supplement.notes
     sent = Sent()
@@ -162,7 +159,7 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
         label_numbers(pool, config, conversation, labels.first),
         count,
         limit,
-        hit_counts,
+        counts,
         query,
         config.is_query_aware(query),
         sent,

@@ -23,6 +23,7 @@ from ctxassembly.assembly.call import Call, System, SystemFlow
 from ctxassembly.assembly.cite import cite
 from ctxassembly.assembly.decisions import Outcomes, decide, decide_empty
 from ctxassembly.assembly.expansion.admit import admit_hits
+from ctxassembly.assembly.limits import hit_counts
 from ctxassembly.assembly.supplement import as_supplement
 from ctxassembly.assembly.text_blocks import Style, TextBlock, render_blocks
 from ctxassembly.config.hints import not_a_hit_error
@@ -155,6 +156,7 @@ def to_context(
         unscoped=call.log.unscoped,
         token_count=tokens,
         max_tokens=max_tokens,
+        hit_counts=hit_counts(call.admitted.hits, style.encoding),
         character_count=len(cited.text),
         max_characters=max_characters,
         documents_dropped=len(documents - {one.chunk.document_id for one in included}),
