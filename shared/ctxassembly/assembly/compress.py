@@ -97,7 +97,7 @@ def ask_model(
 
 
 def _not_fitting(page: Page, numbers: Sequence[int]) -> tuple[list[int], int]:
-    """Return those of the chunks `numbers`, best first, that come after the first one that doesn't fit whole.
+    """Return the chunks among `numbers`, best first, from the first one on that doesn't fit whole.
 
     The second is the tokens that are free for them.
     """

@@ -23,7 +23,7 @@ NEXT_TOKENS = 1_000
 
 
 def relevant(units: Units, order: Ints, tokens: Floats, limits: tuple[float, int], chosen: Sequence[int]) -> Ints:
-    """Return those of the best units in `order` that are relevant enough; at least one. `tokens` is by unit.
+    """Return the units in `order`, best first, that are relevant enough; at least one. `tokens` is by unit.
 
     `limits` are the least relevance and the most tokens. What is in the chunks `chosen` is relevant in any case.
     """
