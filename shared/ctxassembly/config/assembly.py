@@ -132,8 +132,8 @@ class AssemblyConfig:
     .819, versus .723 with 0."""
     candidate_window: Annotated[int, Range(0, MAX_CANDIDATE_WINDOW)] | None = None
     """The number of neighbors fetched on each side of a hit for the query to choose from, 0 to 16 chunks, in the same
-    round trip. None fetches 3, or none if `window` is 0. Their sentences compete with all other text, and one that isn't
-    chosen counts as no loss. Measured: 8 finds one percent more of the evidence than 3, in twice the time."""
+    round trip. None fetches 3, or none if `window` is 0. Their sentences compete with all other text, and what isn't
+    chosen of them counts as no loss. Measured: 8 finds one percent more of the evidence than 3, in twice the time."""
     neighbor_decay: Annotated[float, Range(0, 1)] = 0.5
     """The factor by which a neighbor's score decreases with each step from its hit, 0 to 1. A neighbor's score is its
     best hit's score times this factor, once per step. The score is reported and decides nothing."""
