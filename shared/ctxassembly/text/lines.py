@@ -28,7 +28,8 @@ MAX_LINE = 100
 MAX_ENTRY, MAX_ENTRY_LINES = 600, 12
 MAX_RECORD, MAX_RECORD_LINES = 1_200, 30
 """Characters and lines of the longest entry and record that are read whole. Of more, a part can be understood."""
-_BAR, _HASH, _TAG, _OPEN, _CLOSE, _COMMA, _FEED = map(ord, "|#<{},\n")
+_BAR, _HASH, _TAG, _CLOSE, _COMMA, _FEED = map(ord, "|#<},\n")
+_IS_BRACE = table_of("{}")
 _MARKS = table_of("*_")
 """Of emphasis: a line between two of them is a heading."""
 _BULLETS = table_of("-*+\u2022\u00b7\u2023\u25aa\u25e6\u2013\u2014")
@@ -131,18 +132,17 @@ def inside(spans: Spans, size: int) -> Ints:
 
 
 def find_records(lines: Lines, continues: Bools, plain: Codes) -> Spans:
-    """Return the numbers of the first and the last sentence of each object of JSON on several lines."""
-    opens = np.flatnonzero(lines.begins & (plain[lines.first] == _OPEN))
-    last = lines.last[opens] - (plain[lines.last[opens]] == _COMMA)
-    opens = opens[plain[last] != _CLOSE]
-    if not len(opens):
-        return opens, opens
-    closes = np.flatnonzero(lines.begins & (plain[lines.first] == _CLOSE))
-    indents, found = lines.first - lines.starts, np.full(len(opens), -1)
-    for indent in {*indents[opens].tolist()}:
-        same = indents[opens] == indent
-        ends = np.append(closes[indents[closes] == indent], -1)
-        found[same] = ends[np.searchsorted(ends[:-1], opens[same])]
-    gaps = np.cumsum(~continues)
-    is_whole = (found >= 0) & (gaps[found] == gaps[opens])
-    return opens[is_whole], found[is_whole]
+    """Return the numbers of the first and the last sentence of each object of JSON on several lines, by the first."""
+    braces = np.flatnonzero(lines.begins & _IS_BRACE[plain[lines.first]])
+    indents, gaps = (lines.first - lines.starts)[braces], np.cumsum(~continues)[braces]
+    last = lines.last[braces] - (plain[lines.last[braces]] == _COMMA)
+    is_end = plain[last] == _CLOSE  # also of an object on one line
+    found, opened = list[tuple[int, int]](), dict[tuple[int, int], int]()
+    for number, indent, gap, ends in zip(*(row.tolist() for row in (braces, indents, gaps, is_end)), strict=True):
+        first = opened.pop((gap, indent), None)
+        if not ends:
+            opened[gap, indent] = number
+        elif first is not None:
+            found.append((first, number))
+    firsts, lasts = np.array(sorted(found), np.intp).reshape(-1, 2).T
+    return firsts, lasts

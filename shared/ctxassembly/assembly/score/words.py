@@ -41,7 +41,7 @@ def word_values(
     `offered` are the sentences that may be chosen. The second is 1 for as much as the best sentence has, and 0 for up
     to half of that.
     """
-    starts, size, number = units.starts, len(units.starts), terms.size
+    starts, size, number = units.starts, len(units.starts), len(terms.keys) + len(terms.stems)
     if not number:
         return np.zeros(size), np.zeros(size)
     offsets, found = find_terms(scan(text.text), terms)

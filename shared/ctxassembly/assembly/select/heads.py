@@ -29,6 +29,8 @@ SEPARATORS = {"\t": 1, ";": 1, ",": 2}
 """The fewest of each in the first line of a document of separated values: a sentence may have a comma, too."""
 SAME_LINES = 3
 """The lines at the beginning of such a document that have as many separators."""
+MAX_LINES = 2_000
+"""Characters in which they are looked for."""
 
 
 class Head(NamedTuple):
@@ -68,17 +70,12 @@ def _above_rule(whole: str, start: int, end: int) -> tuple[int, int, str, int] |
 
 def _first_line(text: Text, document: int) -> Head | None:
     """Return the first line of a document of separated values; None if it is another document."""
-    whole, start = text.text, text.opens[document]
-    end = whole.find("\n", start)
+    start = text.opens[document]
+    lines = text.text[start : start + MAX_LINES].split("\n", SAME_LINES)[:SAME_LINES]
     for mark, least in SEPARATORS.items():
-        count = whole.count(mark, start, end)
-        if count >= least:
-            lines, last = list[int](), end
-            while len(lines) < SAME_LINES - 1 and last >= 0:
-                begin, last = last + 1, whole.find("\n", last + 1)
-                lines.append(whole.count(mark, begin, last))
-            if lines == [count] * (SAME_LINES - 1):
-                return Head(start, end, mark, count, document)
+        counts = {line.count(mark) for line in lines}
+        if len(lines) == SAME_LINES and len(counts) == 1 and min(counts) >= least:
+            return Head(start, start + len(lines[0]), mark, min(counts), document)
     return None
 
 
@@ -87,17 +84,11 @@ def head_of(text: Text, heads: list[Head], start: int, document: int) -> Head | 
     whole = text.text
     line = whole[start : whole.find("</tr" if whole[start] == "<" else "\n", start)]
     for head in reversed(heads):
-        if head.document == document and head.start <= start and _is_row_of(line, head):
+        count = len(_CELL.findall(line)) if head.mark == "<" else line.count(head.mark)
+        is_row = count >= head.marks if head.mark in SEPARATORS else line.startswith(head.mark) and count == head.marks
+        if head.document == document and head.start <= start and is_row:
             return head
     return None
-
-
-def _is_row_of(line: str, head: Head) -> bool:
-    """Return True if a `line` is a row of a table with this `head`."""
-    if head.mark in SEPARATORS:
-        return line.count(head.mark) >= head.marks
-    count = line.count("|") if head.mark == "|" else len(_CELL.findall(line))
-    return line.startswith(head.mark) and count == head.marks
 
 
 def rows_of_columns(text: Text, units: Units, lines: Lines, heads: list[Head]) -> Bools:
