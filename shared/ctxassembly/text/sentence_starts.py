@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.intp]
 
 _DIGITS = (ord("0"), ord("9"))
-_FULL_STOP, _BAR, _COLON, _BRACKET, _BRACE = map(ord, ".|:){")
+_FULL_STOP, _BAR, _COLON, _BRACKET, _BRACE, _COMMA, _SEMICOLON, _TAB = map(ord, ".|:){,;\t")
+MIN_SEPARATORS = 2
+"""Separators of the shortest row of values; three lines with as many of them are rows."""
 _IS_BRACE, _IS_ROMAN = table_of("{}"), table_of("ivx")
 MIN_WRAPPED, MIN_WRAPPED_UNSPACED = 40, 12
 """Characters of the shortest line that may be full: nobody breaks prose to less. Wide characters need half the room."""
@@ -117,10 +119,11 @@ def _begins(lines: Ints, kinds: Bytes, plain: Codes) -> Bools:
     lengths = ends - lines + 1
     is_letter = ((kinds & LETTER) > 0) & ~((plain >= _DIGITS[0]) & (plain <= _DIGITS[1]))
     goes_on = ~np.logical_or.reduceat(is_letter, lines)
-    # A long line of digits is a row itself, but for a rule below the head of a table, which has no digit either.
-    for number in np.flatnonzero(goes_on & (lengths > MAX_CELL)).tolist():
+    first = plain[_skip_blanks(lines, kinds, 1, SPACE | NEWLINE)]
+    # A long line of digits, or one with bars, is a row itself, but for a rule below a head, which has no digit either.
+    for number in np.flatnonzero(goes_on & ((lengths > MAX_CELL) | (first == _BAR))).tolist():
         goes_on[number] = not (kinds[lines[number] : ends[number] + 1] & LETTER).any()
-    goes_on &= ~_IS_BRACE[plain[_skip_blanks(lines, kinds, 1, SPACE | NEWLINE)]]  # each is a line of JSON or code
+    goes_on &= ~_IS_BRACE[first]  # a line of JSON or code
     goes_on[1:] |= _is_wrapped(lines, ends, lengths, kinds, plain)
     goes_on[:1] = False
     begins: Bools = ~goes_on
@@ -163,10 +166,15 @@ def _is_wrapped(lines: Ints, ends: Ints, lengths: Ints, kinds: Bytes, plain: Cod
     # An indentation, or marks before the first word.
     first = first + run_lengths(((kinds[ahead] & (SPACE | NEWLINE)) == SPACE) | _IS_OPENING[plain[ahead]])
     is_open = ((kinds[last] & LETTER) > 0) | _IS_OPEN_ENDING[plain[last]]
+    is_open &= ((kinds[last] & CLOSING) == 0) | ((kinds[last - 1] & (STOP | WIDE_STOP)) == 0)  # "Go."
     before = np.append(0, lengths[:-2]) if len(lengths) > 1 else lengths[:0]
     around = np.maximum(before, lengths[1:])
     bars = np.flatnonzero(plain == _BAR)
     has_cells = np.searchsorted(bars, lines[:-1]) < np.searchsorted(bars, last)
+    separators = np.flatnonzero((plain == _COMMA) | (plain == _SEMICOLON) | (plain == _TAB))
+    counts = np.searchsorted(separators, ends) - np.searchsorted(separators, lines)
+    is_alike = (counts[1:] == counts[:-1]) & (counts[1:] >= MIN_SEPARATORS)
+    has_cells |= is_alike & (np.append(False, is_alike[:-1]) | np.append(is_alike[1:], False))
     is_full = (lengths[:-1] >= MIN_WRAPPED) & ~has_cells
     is_small = (kinds[first] & LOWER) > 0
     # A capital may begin a heading as well: its word must not have had room on the line before.

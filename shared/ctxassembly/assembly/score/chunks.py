@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _SECOND = 2
 """A hit counts 1 / (2 + rank) for its document, so that several good hits outweigh one."""
+ROW_SHARE = 0.1
+"""How much of its distance to the best one a row keeps there: the one that is asked for comes before the others."""
 NUMBER_SHARE = 0.4
 """Share of the words of a chunk that begin with a digit, from which on it is a table."""
 _ZERO, _NINE = ord("0"), ord("9")
@@ -41,7 +43,7 @@ def retrieval_values(pool: Pool, weights: Weights) -> Floats:
 
 
 def even_out(values: Floats, text: Text, units: Units) -> Floats:
-    """Return `values` with the best one for all sentences of a chunk that is mostly numbers."""
+    """Return `values` with nearly the best one for all sentences of a chunk that is mostly numbers."""
     known = scan(text.text)
     first = known.plain[known.words]
     numbers = np.append(0, np.cumsum((first >= _ZERO) & (first <= _NINE)))
@@ -51,5 +53,6 @@ def even_out(values: Floats, text: Text, units: Units) -> Floats:
         values = values.copy()
         for number in tables.tolist():
             own = values[units.firsts[number] : units.lasts[number]]
-            own[:] = own.max(initial=-np.inf)
+            best = own.max(initial=-np.inf)
+            own[:] = best - ROW_SHARE * (best - own) if np.isfinite(best) else best
     return values

@@ -34,18 +34,22 @@ def cut_best(page: Page, units: Units, order: Ints, copies: Mapping[int, int]) -
 
     A unit that is cut is two in the selection. The summary of the page goes first, then page and path, then the label,
     while the header takes more than a quarter of the limit; then the text is cut at a sentence, else at a word, else at
-    a character. If not one character of the best unit fits, the next one is tried.
+    a character. If not one character of the best unit fits, the next one is tried. Above a chunk that begins inside a
+    table is the head of it.
     """
     mask: Bools = np.zeros(len(units.starts), bool)
-    for number in order.tolist():
+    heads = order if units.needs is None or units.leads is units.starts else units.needs[order]
+    wanted = zip(order.tolist(), heads.tolist(), strict=True)
+    tries = ((number, first) for number, head in wanted for first in dict.fromkeys((head, number)))
+    for number, first in tries:
         mask[:] = False
-        mask[number] = True
+        mask[[first, number]] = True
         layout = lay_out(page, units, mask)
-        if layout.labels and (found := _cut(page, layout)) is not None:
+        if len(layout.labels) == 1 and (found := _cut(page, layout)) is not None:
             rendered, load, detail, end = found
             note = _note(page, layout, detail, "" if end is None else ", its text cut")
             if end is not None:
-                units, order, copies = cut_at(units, order, copies, number, (layout.labels[0].runs[0][0], end))
+                units, order, copies = cut_at(units, order, copies, number, (layout.labels[0].runs[-1][0], end))
                 mask = np.insert(mask, number + 1, False)
             return Selection(Fitted(mask, rendered, load), units, order, copies, note)
     mask[:] = False
@@ -59,10 +63,10 @@ def cut_best(page: Page, units: Units, order: Ints, copies: Mapping[int, int]) -
 def _cut(page: Page, layout: Layout) -> tuple[Rendered, Load, HeaderDetail, int | None] | None:
     """Return as much as fits of the only label of `layout`: its text, size, header, and the end of a text that is cut.
 
-    None if nothing fits.
+    Its last run is cut. None if nothing of it fits.
     """
     [label], whole = layout.labels, page.text.text
-    start, end = label.runs[0]
+    start, end = label.runs[-1]
     end = min(end, start + MAX_TOKEN_CHARS * page.max_tokens)
     bare = start + len(whole[start:end]) - len(whole[start:end].lstrip())
     for detail in HeaderDetail:
@@ -72,7 +76,8 @@ def _cut(page: Page, layout: Layout) -> tuple[Rendered, Load, HeaderDetail, int 
 
         def fits(offset: int, detail: HeaderDetail = detail) -> tuple[Rendered, Load, HeaderDetail, int | None] | None:
             offset = start + len(whole[start:offset].rstrip())
-            cut = layout._replace(labels=[label._replace(runs=((start, offset),))], cuts=frozenset([offset]))
+            runs = (*label.runs[:-1], (start, offset))
+            cut = layout._replace(labels=[label._replace(runs=runs)], cuts=frozenset([offset]))
             rendered = write(page, cut, detail)
             load = page.weigh(rendered.text)
             return (rendered, load, detail, offset) if load.share <= 1 else None

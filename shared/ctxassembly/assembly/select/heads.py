@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 _RULE = re.compile(r"\|[ \t:|+=]*-[ \t:|+=-]*(?=\n)")
 _TAGGED_HEAD = re.compile(
-    r"<t(?:able\b[^>]{0,300}>\s*(?:<thead\b[^>]{0,300}>\s*)?<tr\b|r\b[^>]{0,300}>\s*<th\b).{0,1000}?</tr\s*>", re.DOTALL
+    r"<t(?:able\b[^>]{0,300}>\s*(?:<thead\b[^>]{0,300}>\s*)?<tr\b|r\b[^>]{0,300}>\s*<th\b).{0,1000}?</tr\s*>"
+    r"(?:\s*</thead\s*>)?(?:\s*<tbody\b[^>]{0,300}>)?",
+    re.DOTALL,
 )
 _CELL = re.compile(r"<t[dh]\b")
 SEPARATORS = {"\t": 1, ";": 1, ",": 2}
 """The fewest of each in the first line of a document of separated values: a sentence may have a comma, too."""
+_QUOTED = re.compile(r'"[^"\n]*"')
 SAME_LINES = 3
 """The lines at the beginning of such a document that have as many separators."""
 MAX_LINES = 2_000
@@ -72,9 +75,9 @@ def _first_line(text: Text, document: int) -> Head | None:
     """Return the first line of a document of separated values; None if it is another document."""
     start = text.opens[document]
     lines = text.text[start : start + MAX_LINES].split("\n", SAME_LINES)[:SAME_LINES]
-    for mark, least in SEPARATORS.items():
-        counts = {line.count(mark) for line in lines}
-        if len(lines) == SAME_LINES and len(counts) == 1 and min(counts) >= least:
+    for mark, least in SEPARATORS.items() if len(lines) == SAME_LINES else ():
+        counts = {_QUOTED.sub("", line).count(mark) for line in lines}
+        if len(counts) == 1 and min(counts) >= least:
             return Head(start, start + len(lines[0]), mark, min(counts), document)
     return None
 
@@ -91,13 +94,14 @@ def head_of(text: Text, heads: list[Head], start: int, document: int) -> Head | 
     return None
 
 
-def rows_of_columns(text: Text, units: Units, lines: Lines, heads: list[Head]) -> Bools:
-    """Return which sentences are lines of documents of separated values."""
+def separated_rows(text: Text, units: Units, lines: Lines, heads: list[Head]) -> Bools:
+    """Return which sentences begin a line of a document of separated values."""
     found = np.zeros(len(units.starts), bool)
     for head in heads:
         if head.mark in SEPARATORS:
             for number in np.flatnonzero((units.documents == head.document) & lines.begins).tolist():
-                found[number] = text.text.count(head.mark, units.starts[number], units.ends[number]) >= head.marks
+                start = int(units.starts[number])
+                found[number] = text.text.count(head.mark, start, text.text.find("\n", start)) >= head.marks
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.select.heads import Head, find_heads, head_of, rows_of_columns
+from ctxassembly.assembly.select.heads import Head, find_heads, head_of, separated_rows
 from ctxassembly.assembly.units import Units
 from ctxassembly.text.kinds import table_of
 from ctxassembly.text.lines import Lines, entries, find_records, inside, read_lines
@@ -36,8 +36,10 @@ def with_needs(text: Text, pool: Pool, units: Units) -> Units:
     is_linked = np.append(units.continues[1:], False)  # the next sentence goes on
     ends_paragraph = lines.ends_paragraph | ~is_linked
     heads = find_heads(text, pool, has_rows=bool(lines.is_row.any()))
-    is_row, is_item = lines.is_row | rows_of_columns(text, units, lines, heads), lines.is_item
-    lines = lines._replace(is_row=is_row)
+    line = np.maximum.accumulate(np.where(begins_line, numbers, 0))
+    is_separated = separated_rows(text, units, lines, heads)[line]
+    lines = lines._replace(is_row=lines.is_row | is_separated)
+    is_row, is_item = lines.is_row, lines.is_item
     has_colon = _COLONS[plain[lines.last - 2 * lines.is_heading]] | _COLONS[plain[lines.last]]
     is_short = lines.last - lines.first + 1 < SHORT
     is_label = begins_line & ~lines.is_ended & ~is_row & ~is_item & is_short & ends_paragraph
@@ -48,6 +50,7 @@ def with_needs(text: Text, pool: Pool, units: Units) -> Units:
     needs = np.where(says_little, _better_neighbor(units), needs)
     records = find_records(lines, units.continues, plain)
     entry = entries(lines, units.continues, records)
+    entry = np.where(is_separated, line, entry)  # a row, whatever stops it has
     is_part = np.bincount(entry, minlength=size)[entry] > 1
     needs = np.where(is_part, numbers, needs)
     # Of a record that isn't read whole, a field needs the first one, which mostly is a name.

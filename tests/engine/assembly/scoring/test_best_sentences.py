@@ -163,6 +163,7 @@ ROSTER = (
 TAGS = "<table><tr><th>name</th><th>hours</th></tr>" + "".join(
     f"<tr><td>{name}</td><td>{n} to 17. Call first.</td></tr>" for n, name in enumerate(("Ann", "Bob", "Cem", "Dee"))
 )
+FIGURES = "| ward | beds | floor |\n|---|---|---|\n" + "\n".join(f"| {n} | {3 * n} | {n % 5} |" for n in range(10, 130))
 LIST = "Bring the following:\n\n- a towel\n- soap\n  in a box\n- a coin for the locker"
 
 
@@ -180,6 +181,7 @@ LIST = "Bring the following:\n\n- a towel\n- soap\n  in a box\n- a coin for the 
         ("an entry is whole", ROSTER, "Surgery Tuesday?", 11, ["Dr. Bob Smit\nSurgery\nTuesday 13 to 17"]),
         ("an entry is whole below its heading, too", f"# Who\n\n{ROSTER}", "Friday 8?", 7, ["Dr. Cem Kaya\nFriday 8"]),
         ("a row in HTML has its head", TAGS, "When is Cem there?", 12, ["<th>hours</th>", "<td>Cem</td>"]),
+        ("of a table of numbers the row that is asked for", FIGURES, "How many beds has 44?", 24, ["| 44 | 132 | 4 |"]),
         ("also on lines", TAGS.replace("<t", "\n <t"), "When is Cem there?", 17, ["<th>hours</th>", "<td>Cem</td>"]),
         (
             "a field of a long object has the first one",

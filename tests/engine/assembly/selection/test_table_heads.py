@@ -85,3 +85,30 @@ def test_the_header_is_read_in_the_part_of_its_rows(granularity: Granularity):
     assert len(context.citations) > 2
     (block,) = [block.text for block in context.blocks if "| ferritin 0 |" in block.text]
     assert HEAD in block.partition("| ferritin 0 |")[0]
+
+
+KINDS = {
+    "bars": (HEAD, "| ward {n} | {n} to {m} | 020-{n:05} |"),
+    "HTML": (
+        "<table>\n<thead>\n<tr><th>ward</th><th>hours</th></tr>\n</thead>\n<tbody>",
+        "<tr>\n<td>ward {n}</td>\n<td>{n} to {m}. Call first.</td>\n</tr>",
+    ),
+    "values": ("ward,hours,phone", 'ward {n},"from {n}, to {m}. Call first.",2{n}'),
+}
+
+
+@pytest.mark.parametrize("query", [QUERY, None])
+@pytest.mark.parametrize("limit", [60, 100, 300])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_any_kind_have_their_head_at_any_limit(kind: str, limit: int, query: str | None):
+    """And stand whole: the one that is asked for, and without a question the first ones of the best chunk."""
+    head, form = KINDS[kind]
+    lines = [form.format(n=n, m=n + 4) for n in range(60)]
+    texts = ["\n".join((head, *lines[:20])), "\n".join(lines[20:32]), "\n".join(lines[32:])]
+    chunks = [Chunk(f"T{at}", "T", text, at) for at, text in enumerate(texts)]
+    config = replace(SETTINGS, max_tokens=limit, fill=False)
+    text = assemble(hits_of([chunks[2], chunks[0]]), config, query=query, store=MemoryStore(chunks)).text
+    assert text.startswith(head)
+    assert (lines[34] if query else lines[32]) in text
+    cells = [line for line in text.removeprefix(head).split("\n") if line not in ("", "[...]") and "[...]" not in line]
+    assert set(cells) <= {part for line in lines for part in line.split("\n")}
