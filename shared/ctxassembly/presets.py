@@ -19,17 +19,13 @@ from ctxassembly.published.pipeline import Pipeline
 from ctxassembly.published.source_blocks import SourceBlocks
 
 FACTUAL_QA = AssemblyConfig.for_use("factual_qa")
-"""Questions with a short answer: the best documents are at both ends, each under a label."""
+"""Questions with a short answer: the best passages are at both ends, each under a label."""
 
 SUMMARIZATION = AssemblyConfig.for_use("summarization")
 """Summaries: every document under its name, in reading order, as much as fits. No labels are shown."""
 
 CITATION_HEAVY = AssemblyConfig.for_use("citation_heavy")
-"""Answers that cite each claim: a label for each document, with its pages, the best one is [1].
-
-With `cite="passage"` each passage has its own label. The additional headers use tokens: measured, they cost up to .004
-of the evidence.
-"""
+"""Answers that cite each claim: a label for each passage, with its page, the best one is [1]."""
 
 CONVERSATIONAL = AssemblyConfig.for_use("conversational")
 """Chat: the text alone, the best passage first. No labels are shown; `context.sources()` names the documents."""

@@ -122,6 +122,7 @@ def _figures(page: Page, load: Load, outcomes: Sequence[Outcomes], shortened_cou
     return {
         **count_by_reason(one.reason for one in outcomes if one.outcome == "dropped"),
         **({"shortened": shortened_count} if shortened_count else {}),
+        "hit_tokens": page.hit_tokens,
         "tokens": load.tokens,
         "max_tokens": page.max_tokens,
     }

@@ -26,10 +26,10 @@ DEFAULT_MIN_RELEVANCE = 0.4
 CONCISE_MIN_RELEVANCE = 0.55
 USES: Mapping[str, Mapping[str, Any]] = {
     "factual_qa": {"order": "interleaved"},
-    "summarization": {"format": "grouped", "order": "document_order", "fill": True},
+    "summarization": {"format": "grouped", "order": "document_order", "fill": True, "cite": "document"},
     "citation_heavy": {"order": "relevance"},
-    "conversational": {"format": "minimal", "order": "relevance", "cite": "passage"},
-    "voice": {"format": "minimal"},
+    "conversational": {"format": "minimal", "order": "relevance"},
+    "voice": {"format": "minimal", "cite": "document"},
     "tight_budget": {"format": "minimal"},
     "concise": {"min_relevance": CONCISE_MIN_RELEVANCE},
 }
@@ -172,12 +172,11 @@ class AssemblyConfig:
     """The unit that is kept or dropped if not everything fits. "sentence" packs the sentences that answer the query
     best into contiguous passages; `compress` then has no effect. "chunk" and "passage" (a hit and its adjacent chunks)
     fill the budget by relevance, or without a query by rank, hits first. With both, the best item is cut at a sentence
-    rather than left out. "auto" uses sentences where `min_relevance` decides, and where the budget does, larger units
-    the more of the text fits: passages if four fifths of everything fetched fits, chunks if a third does, otherwise
-    sentences; it also uses sentences if one chunk takes more than a fifth of the budget. Without a query, or with
-    `compress` set, "auto" is "chunk", but cuts a hit at a sentence before a lower-ranked one takes its place. Measured
-    with filled budgets and 20 hits: at 500 tokens .891 of the evidence with "auto", .802 with "passage", .797 with
-    "chunk"; at 8,000 tokens .958, .939 and .958."""
+    rather than left out. "auto" is "sentence" with a query. Without one, or with `compress` set, it is "chunk", but
+    cuts a hit at a sentence before a lower-ranked one takes its place. A gap of one sentence is closed, and with a
+    sentence comes what it needs to be understood: with a row the head of its table, with an item the introduction of
+    its list, with a heading the text below it. Measured with filled budgets and 20 hits: at 500 tokens .891 of the
+    evidence with "auto", .802 with "passage", .797 with "chunk"; at 8,000 tokens .958, .939 and .958."""
     rank_by: RankBy = "query"
     """The basis of relevance: "query" combines rank with the words of the query; "rank" uses rank alone, as published
     rules do. Measured at 1,000 tokens with 20 hits: .926 of the evidence with "query", .754 with "rank"."""
@@ -187,9 +186,8 @@ class AssemblyConfig:
     context are assembled again for the same query, all of their text counts as relevant. The best sentence has
     relevance 1, and a sentence of the same rank without any word of the query 0; a chunk has the relevance of its
     best sentence, a passage the relevance of its best chunk. Cheap text may be less relevant: the first sentence may be
-    twice as far from 1, and this falls evenly to the minimum at 3,000 tokens. Measured on four question sets with 20
-    hits and a limit of 8,000 tokens, 0.2 finds .986 of the evidence that a filled budget holds with .48 of its tokens,
-    0.4 .959 with .31. Where the evidence is two documents or a whole section, 0.2 finds .91 and .94."""
+    twice as far from 1 as the minimum, and this falls evenly to the minimum where the context is as long as its limit.
+    Measured on three question sets with 20 hits and no limit set: @MINREL@"""
     fill: bool = False
     """Whether to fill the budget. True adds text of any relevance as long as it fits, for summaries and for questions
     that need every detail. Without a query the budget is always filled."""
@@ -247,13 +245,12 @@ class AssemblyConfig:
     (best first, second-best last), "interleaved", "document_order" (in reading order), "reverse" or "stable" (as
     retrieved). With cite="document" whole documents are ordered, except by "auto", and "relevance" is the same as
     "documents". Otherwise each label is ordered on its own, except that "documents" keeps all labels of one document
-    together. "auto" uses the words of the query: documents are ordered by their best sentence, and with a limit of at
+    together. "auto" uses the words of the query: labels are ordered by their best sentence, and with a limit of at
     least 2,000 tokens, a context of more than about 1,000 has four parts: the best sentences (125 tokens), the best
-    chunk, the next best chunks (1,000 tokens with the best one) and the rest. A document has a label in each part in
-    which any of its text is. With cite="chunk" no chunk is divided: the best one comes first, then the next best ones,
-    then the rest. Without a query and with rank_by="rank" it is the same as "documents".
-    Measured at 4,000 tokens: the first 500 have the whole evidence for .59 of the questions, versus .16 with
-    "documents"."""
+    chunk, the next best chunks (1,000 tokens with the best one) and the rest, in which documents stay together. Without
+    a query and with rank_by="rank" it is the same as "documents".
+    Measured at 4,000 tokens: the first 500 have the whole evidence for @DEPTH_AUTO@ of the questions, versus
+    @DEPTH_DOCS@ with "documents"."""
     format: (
         Annotated[FormatName, Choice(FORMATS)]
         | Annotated[Callable[[Heading], str | tuple[str, str]], "a function from Heading to str"]
@@ -268,8 +265,8 @@ class AssemblyConfig:
     """The language of headers and prompts: "en", "nl", "de", "fr" or "es". With each of them, text of documents can't
     imitate generated headers in any language, and answers are parsed for the labels of all languages."""
     cite: Cite = "passage"
-    """The unit that gets its own label: "document", "passage" or "chunk". Measured on three sets at 2,000 tokens:
-    headers take .047, .057 and .070 of the text; the evidence is .819, .819 and .813."""
+    """The unit that gets its own label: "passage" (a run of chunks without a gap, so that a label is a place that a
+    reader can check), "document" or "chunk". Measured on three sets at 2,000 tokens: @CITE@"""
     first_label: Annotated[int, Range(1, MAX_FIRST_LABEL)] = 1
     """The number of the first label, 1 to 900,000. Contexts of one conversation need different labels: a `Conversation`
     continues the numbering, from this number on; `Conversation.shared` numbers contexts assembled in parallel."""
@@ -351,9 +348,9 @@ class AssemblyConfig:
     def for_use(cls, use: str) -> AssemblyConfig:
         """Return the settings for one use. All but the last keep the same evidence as the default, or more.
 
-        - "factual_qa", questions with a short answer: labeled documents, the best ones at both ends
+        - "factual_qa", questions with a short answer: labeled passages, the best ones at both ends
         - "summarization": documents under their names, in reading order, without labels
-        - "citation_heavy", answers that cite each claim: a label for each document, the best first
+        - "citation_heavy", answers that cite each claim: a label for each passage, the best first
         - "conversational", chat: the text alone, the best passage first
         - "voice", answers that are spoken: the text alone, by document
         - "tight_budget", small windows: the text alone, so that no token goes to headers

@@ -65,8 +65,7 @@ class Decision(NamedTuple):
     value: float | None = None
     """The relevance score of its best sentence, on the scale of `AssemblyConfig.min_relevance`: 1 for the best of all,
     0 for one of the same rank without any word of the query, less for one of a lower rank. Sentences are selected by
-    it; for whole chunks the mean of their sentences counts half. None if nothing was selected by a query: without a
-    query, if the whole window fits, and for copies."""
+    it; for whole chunks the mean of their sentences counts half. None without a query, and for copies."""
     sent_as: str | None = None
     """The label under which the conversation has its text already: all of it, or a part that is left out here."""
 

@@ -6,13 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ctxassembly import AssemblyConfig, Context, MemoryStore, assemble, presets
+from ctxassembly.config.assembly import MOST_TOKENS
 from ctxassembly.protocols import Scorer
 from ctxassembly.published import Bookend, FiveStage
 from quality import minilm
 from quality.data import QuestionSet, Span
 from quality.filling import ENCODING, Answer, Case, Fill, Strategy
 
+UNSET = AssemblyConfig()
+"""Nothing set, nor a limit where the budget has the 8,000 tokens that a context has at most: it ends with its hits."""
 CONFIGS: dict[str, AssemblyConfig | FiveStage | Bookend] = {
+    "unset": UNSET,
     "default": AssemblyConfig(),
     "concise": presets.CONCISE,
     "auto": AssemblyConfig(fill=True),
@@ -44,6 +48,8 @@ def limited(config: AssemblyConfig | FiveStage | Bookend, budget: int) -> Assemb
         return replace(config, max_tokens=max(budget, 500), exact=True)
     if isinstance(config, Bookend):
         return replace(config, budget=budget, exact=True)
+    if config is UNSET and budget >= MOST_TOKENS:
+        return config
     return replace(config, max_tokens=budget, encoding=ENCODING)
 
 
