@@ -27,7 +27,7 @@ class Conversation:
     >>> chunks = [Chunk(f"gastro#{at}", "gastro", text, at) for at, text in enumerate(["Drink water.", "Then rest."])]
     >>> first = assemble([Hit(chunks[0])], conversation=Conversation())
     >>> print(assemble([Hit(chunk) for chunk in chunks], conversation=Conversation().after(first)))
-    [1] Source: unknown
+    [2] Source: unknown
     [1] continues above
     Then rest.
     """

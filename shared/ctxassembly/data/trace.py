@@ -107,8 +107,8 @@ class Trace:
 
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> context = assemble([Hit(Chunk("leaflet#0", "leaflet", "Drink water.", 0))])
-    >>> print(context.trace)
-    1 -> 1 chunks, 0 overlapping characters stripped, 0 documents dropped for budget, 10 of 8,000 tokens, 0 queries
+    >>> print(context.trace.summary.partition("budget, ")[2])
+    1 hit joined: 3 tokens, assembled: 10 of 8,000 tokens, 0 queries
     """
 
     decisions: Sequence[Decision] = ()

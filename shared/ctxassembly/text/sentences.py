@@ -16,9 +16,9 @@ def sentence_spans(text: str) -> list[Span]:
     White space belongs to the sentence before it, except for the indentation of a line. The number of an item belongs
     to the item. A row of a table is one span, whatever stops its cells have.
 
-    >>> text = "Ask Dr. Li. 1. Drink water.\n  Eat nothing."
+    >>> text = "Ask Dr. Li. Drink water.\n  1. Eat nothing."
     >>> [text[start:end] for start, end in sentence_spans(text)]
-    ['Ask Dr. Li. ', '1. Drink water.\n', '  Eat nothing.']
+    ['Ask Dr. Li. ', 'Drink water.\n', '  1. Eat nothing.']
     """
     if not text:
         return []
