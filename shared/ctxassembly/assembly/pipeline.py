@@ -34,11 +34,11 @@ from ctxassembly.assembly.select.fit import Selection
 from ctxassembly.assembly.select.select import may_not_fit, select
 from ctxassembly.assembly.select.whole import coarser
 from ctxassembly.assembly.sent import Sent, bar_sent, find_sent
-from ctxassembly.assembly.supplement import render_supplement
+from ctxassembly.assembly.supplement import RenderedSupplement, render_supplement
 from ctxassembly.assembly.units import Barred, Units, chunk_units, sentence_units
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.data.candidates import ALREADY_SENT, EMPTY, RenderedSupplement
+from ctxassembly.data.candidates import ALREADY_SENT, EMPTY
 from ctxassembly.data.chunks import Hit, ReadHit
 from ctxassembly.data.requests import Request
 from ctxassembly.tokens.budget import TokenBudget

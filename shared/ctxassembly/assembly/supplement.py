@@ -8,10 +8,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import GAP, Candidate, RenderedSupplement
+from ctxassembly.data.candidates import GAP, Candidate
 from ctxassembly.data.retrieval import FUSED_SCORE_KEY, SIMILARITY_KEY, Retrieved
 from ctxassembly.data.sanitize import sanitize_score
 from ctxassembly.errors import ConfigError, InputError
@@ -86,6 +86,17 @@ def supplement_from_retrieval(retrieved: Retrieved) -> Supplement | None:
     texts = [found.chunk.text for found in retrieved.chunks]
     facts = [fact for fact in retrieved.statements if not any(fact in text for text in texts)]
     return Supplement("\n".join(facts), intent=retrieved.intent) if facts else None
+
+
+class RenderedSupplement(NamedTuple):
+    """The rendered block of a supplement, which may be empty, with notes."""
+
+    text: str = ""
+    notes: tuple[str, ...] = ()
+    own_lines: tuple[str, ...] = ()
+    """Its separator, if that is the caller's: no text of a document may begin a line with it."""
+    is_first: bool = False
+    """True if it comes before all other blocks."""
 
 
 def render_supplement(

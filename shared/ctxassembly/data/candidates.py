@@ -147,17 +147,3 @@ class TextPiece(NamedTuple):
     def text(self) -> str:
         """The slice itself."""
         return self.candidate.chunk.text[self.start : self.end]
-
-
-class RenderedSupplement(NamedTuple):
-    """The rendered block of a supplement, which may be empty, with notes."""
-
-    text: str = ""
-    notes: tuple[str, ...] = ()
-    own_lines: tuple[str, ...] = ()
-    """Its separator, if that is the caller's: no text of a document may begin a line with it."""
-    is_first: bool = False
-    """True if it comes before all other blocks."""
-
-
-NO_SUPPLEMENT: Final = RenderedSupplement()

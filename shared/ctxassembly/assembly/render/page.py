@@ -10,8 +10,8 @@ from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.headers import Headers
 from ctxassembly.assembly.render.labels import Numbers
+from ctxassembly.assembly.supplement import RenderedSupplement
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import NO_SUPPLEMENT, RenderedSupplement
 from ctxassembly.wording.label_guards import Guards
 from ctxassembly.wording.metadata_labels import MetadataReader
 
@@ -53,7 +53,7 @@ class Page:
     """What the conversation has of the text."""
     chosen: Sequence[int]
     """The chunks, by their numbers in the pool, that an earlier assembly has chosen for the same query."""
-    supplement: RenderedSupplement = NO_SUPPLEMENT
+    supplement: RenderedSupplement
 
     @property
     def reader(self) -> MetadataReader:
