@@ -141,9 +141,7 @@ def to_context(
         call.note(f"budget: the text has {more}, which doesn't limit a supplement")
     counts = {"labels": len(blocks), "tokens": tokens, "characters": len(cited.text)}
     yield from call.log.end(len(included), lambda: counts)
-    reader = style.reader()
-    on_empty = (decide_empty(candidate, reader) for candidate in call.admitted.empty)
-    decisions = (*_decisions(call, blocks, shortened, count), *on_empty)
+    decisions = tuple(_decisions(call, blocks, shortened, style))
     documents = {one.chunk.document_id for one in (*call.hits, *included)}
     trace = Trace(
         decisions=decisions,
@@ -184,9 +182,10 @@ def _shortened(candidate: Candidate, count: Callable[[str], int]) -> Shortened:
 
 
 def _decisions(
-    call: Call, blocks: Sequence[TextBlock], shortened: Mapping[int, Shortened], count: Callable[[str], int]
+    call: Call, blocks: Sequence[TextBlock], shortened: Mapping[int, Shortened], style: Style
 ) -> Iterator[Decision]:
-    """Yield the decision on each hit and each neighbor."""
+    """Yield the decision on each hit and each neighbor, then on hits without text."""
+    count, reader = counter_for(style.encoding), style.reader()
     pieces = [piece for block in blocks for passage in block.passages for piece in passage]
     kept, stripped = {piece.candidate.key: piece.candidate for piece in pieces}, defaultdict[int, int](int)
     for piece in pieces:
@@ -205,7 +204,8 @@ def _decisions(
         else:
             why_dropped = drop.reason if drop else OVER_BUDGET
             outcomes[key] = candidate, Outcomes("dropped", why_dropped, tokens=count(candidate.chunk.text))
-    return decide(everything, outcomes, copies, call.query, Style().reader())
+    yield from decide(everything, outcomes, copies, call.query, reader)
+    yield from (decide_empty(candidate, reader) for candidate in call.admitted.empty)
 
 
 def _original(candidate: Candidate, call: Call) -> Candidate:
