@@ -5,17 +5,22 @@ Two texts are near if their sets of words are: the number of words they share, d
 words, occurs in the longer text, too. Words alone would call a short text part of any long one on the same subject;
 shingles keep the order, and five words in a row are no accident.
 
-Texts are compared pair by pair. Sets of too different sizes are not near.
+Texts are compared pair by pair, but only where one has any of the rarest words of the other: of a text that is near
+only a few words may be missing.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
+from itertools import chain, islice
+from typing import TypeVar
 
 from ctxassembly.assembly.dedup.similar import FindMatches
 from ctxassembly.data.candidates import Match
 from ctxassembly.text.words import words
 
+T = TypeVar("T")
 SHINGLE_WORDS = 5
 """Words of a shingle, as in the published rule of containment: few enough for edits, too many for an accident."""
 
@@ -32,21 +37,34 @@ def find_near(texts: Sequence[str], threshold: float) -> FindMatches:
     listed = [words(text) for text in texts]
     word_sets = [frozenset(text) for text in listed]
     # Hashes take a third of the memory of the words, and two of 64 bits are equal by chance once in 10^19.
-    shingles = [
+    shingle_sets = [
         frozenset(map(hash, zip(*(text[first:] for first in range(SHINGLE_WORDS)), strict=False))) for text in listed
     ]
+    frequency = Counter(chain.from_iterable(word_sets))
+
+    def probe(items: Collection[T]) -> frozenset[T]:
+        """Return so many of `items` that a text must have one of them, since it may lack fewer."""
+        return frozenset(islice(items, int((1 - threshold) * len(items)) + 2))
 
     def find(position: int, kept: Collection[int]) -> list[Match]:
-        found, own_words, own = list[Match](), word_sets[position], shingles[position]
+        found, own, own_shingles = list[Match](), word_sets[position], shingle_sets[position]
+        rarest, some_shingles = probe(sorted(own, key=frequency.__getitem__)), probe(own_shingles)
         for other in sorted(kept):
-            smaller, larger = sorted((len(own_words), len(word_sets[other])))
-            if smaller and smaller / larger >= threshold:
-                shared = len(own_words & word_sets[other])
-                if shared / (smaller + larger - shared) >= threshold:
-                    found.append(Match(other))
-                    continue
-            if 0 < len(own) <= len(shingles[other]) and len(own & shingles[other]) / len(own) >= threshold:
+            theirs, their_shingles = word_sets[other], shingle_sets[other]
+            if not rarest.isdisjoint(theirs) and _similarity(own, theirs) >= threshold:
+                found.append(Match(other))
+            elif (
+                len(own_shingles) <= len(their_shingles)
+                and not some_shingles.isdisjoint(their_shingles)
+                and len(own_shingles & their_shingles) / len(own_shingles) >= threshold
+            ):
                 found.append(Match(other, is_part=True))
         return found
 
     return find
+
+
+def _similarity(first: frozenset[str], second: frozenset[str]) -> float:
+    """Return the number of words that two texts share, divided by the number of words in either."""
+    shared = len(first & second)
+    return shared / (len(first) + len(second) - shared)
