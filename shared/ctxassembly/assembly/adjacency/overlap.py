@@ -12,7 +12,7 @@ text, gave the true overlap. Two chunks of 1,500 characters take 5 microseconds,
 After 64 findings the texts repeat themselves and the search would become quadratic; then the prefix function takes
 over (120,000 equal letters: 20 ms).
 
-What is stripped is decided in `rendering/join.py`, where offsets come before texts.
+What is stripped is decided in `assembly/join.py`, where offsets come before texts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+from random import Random
+from string import ascii_letters
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders import decision, hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, assemble
@@ -127,3 +132,24 @@ def test_a_store_that_finds_no_offsets_is_asked_for_the_document_whole():
     context = assemble([Hit(chunks[4])], store=store)
     assert store.requests == [(ChunkRef("D"),)]
     assert standing(context) == ["D3", "D4", "D5"]
+
+
+@given(st.lists(st.integers(0, 11), min_size=1, max_size=5, unique=True), st.integers(0, 3), st.integers(0, 12))
+def test_an_index_links_and_offsets_lead_to_the_same_neighbors(hits: list[int], window: int, overlap: int):
+    text = "".join(Random(0).choices(ascii_letters, k=500))  # no line of it comes twice
+    ways = {
+        "index": {"offsets": False},
+        "index and offsets": {},
+        "links": {"indexed": False, "offsets": False, "links": "pn"},
+        "offsets": {"indexed": False},
+        "everything": {"links": "pn"},
+    }
+    found = {}
+    for way, options in ways.items():
+        chunks = split("D", text, size=40, overlap=overlap, **options)
+        scored = [Hit(chunks[n], 0.5 - rank) for rank, n in enumerate(hits)]
+        context = assemble(scored, AssemblyConfig(window=window, min_overlap_chars=8), store=MemoryStore(chunks))
+        places = {(one.chunk_id, one.rank, one.distance, one.score) for one in context.trace.decisions}
+        found[way] = places, {*standing(context)}
+    for way, what in found.items():
+        assert what == found["index"], way
