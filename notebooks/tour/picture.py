@@ -24,7 +24,7 @@ from demo.corpus import located
 from tour.execute import FOLDER, documents
 
 QUESTION = "When are default parameter values evaluated?"
-CONFIG = AssemblyConfig(max_tokens=500)
+CONFIG = AssemblyConfig()
 HITS = 8
 CHUNK_CHARS, OVERLAP_CHARS = 420, 120
 """Small, so that a picture has room for several."""

@@ -25,6 +25,8 @@ CHUNK_CHARS, OVERLAP_CHARS = 1_200, 240
 BUDGETS = [500, 2_000]
 NOISE = 0.01
 """Other headers leave room for other sentences."""
+CONCISE_SHARE = 0.95
+"""Of the evidence of the default, what "concise" keeps at least: it is there to leave text out."""
 
 
 @cache
@@ -71,7 +73,8 @@ def default(budget: int) -> float:
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("use", presets.BY_USE)
 def test_every_use_finds_what_the_default_finds(use: str, budget: int) -> None:
-    assert recall(AssemblyConfig.for_use(use), budget) >= default(budget) - NOISE
+    share = CONCISE_SHARE if use == "concise" else 1
+    assert recall(AssemblyConfig.for_use(use), budget) >= share * default(budget) - NOISE
 
 
 @pytest.mark.parametrize("rule", ["FIVE_STAGE", "BOOKEND"])

@@ -63,7 +63,7 @@ def test_every_setting_stands_on_the_page_with_range_default_and_meaning(setting
     ("owner", "name", "allowed"),
     [
         (AssemblyConfig, "window", "An integer from 0 to 3 · default `1`"),
-        (AssemblyConfig, "cite", '`"document"`, `"passage"`, `"chunk"` · default `"document"`'),
+        (AssemblyConfig, "cite", '`"document"`, `"passage"`, `"chunk"` · default `"passage"`'),
         (AssemblyConfig, "max_characters", "An integer of at least 1, or None · default `None`"),
         (RetrievalConfig, "keyword_weight", "A number from 0 to 1 · default `0.6`"),
         (EnrichmentConfig, "concurrency", "An integer from 1 to 64 · default `8`"),

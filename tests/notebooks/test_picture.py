@@ -62,7 +62,7 @@ def test_the_table_below_the_picture_has_its_figures(shown: Context) -> None:
         repeated += len(hit.text) if is_copy else len(seen.intersection(_places(hit)))
     tokens = count("\n\n".join(hit.text for hit in hits))
     share = repeated / sum(len(hit.text) for hit in hits)
-    assert f"| tokens | {tokens} | {shown.token_count}, at a limit of 500 |" in README
+    assert f"| tokens | {tokens} | {shown.token_count}, nothing set |" in README
     assert f"| repeated text | {share:.0%} | none |".replace("%", " %") in README
     assert f"| sources | none | {len(shown.citations)} labels;" in README
     answer = shown.text[shown.text.index("**Default parameter values are") : shown.text.index("function, e.g.:")]

@@ -108,7 +108,7 @@ class Trace:
     >>> from ctxassembly import Chunk, Hit, assemble
     >>> context = assemble([Hit(Chunk("leaflet#0", "leaflet", "Drink water.", 0))])
     >>> print(context.trace.summary.partition("budget, ")[2])
-    1 hit joined: 3 tokens, assembled: 10 of 8,000 tokens, 0 queries
+    1 hit joined: 3 tokens; assembled: 10 of 8,000 tokens, 0 queries
     """
 
     decisions: Sequence[Decision] = ()
