@@ -122,7 +122,7 @@ def _figures(page: Page, load: Load, outcomes: Sequence[Outcomes], shortened_cou
     return {
         **count_by_reason(one.reason for one in outcomes if one.outcome == "dropped"),
         **({"shortened": shortened_count} if shortened_count else {}),
-        "hit_tokens": page.hit_tokens,
+        "hit_tokens": sum(page.hit_counts),
         "tokens": load.tokens,
         "max_tokens": page.max_tokens,
     }
@@ -136,7 +136,7 @@ def _shortened_by(page: Page) -> Shortening:
 
 
 def _answer_format(page: Page, headers: Mapping[str, str]) -> str:
-    """Return the format whose labels an answer should use: that of the headers that were written."""
+    """Return the format whose labels an answer should use: the format of the headers that were written."""
     if isinstance(page.config.format, str):
         return page.config.format if not headers or page.headers.are_shown(headers) else "minimal"
     return infer_format(headers)

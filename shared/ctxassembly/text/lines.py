@@ -103,7 +103,7 @@ def _is_item(kinds: Bytes, plain: Codes, first: Ints) -> Bools:
 def entries(lines: Lines, continues: Bools, records: Spans) -> Ints:
     """Return for each sentence the first one of the entry or record that it is part of; itself if it is of none.
 
-    `continues` is whether each goes on with the one before; `records` are those of JSON that are in the text.
+    `continues` is whether each goes on with the one before; `records` are the JSON records in the text.
     """
     numbers = np.arange(len(lines.starts))
     length = lines.last - lines.first + 1

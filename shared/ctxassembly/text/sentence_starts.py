@@ -85,7 +85,7 @@ _ENDINGS = _keys("prox schn")
 
 
 def sentence_starts(text: str, kinds: Bytes, plain: Codes) -> Ints:
-    """Return the offset of each sentence of the padded `text`; `kinds` and `plain` are those of its characters."""
+    """Return the offset of each sentence of the padded `text`; `kinds` and `plain` have its characters."""
     places = np.flatnonzero((kinds[:-4] & (STOP | NEWLINE | WIDE_STOP)) > 0)
     kind, after = kinds[places], kinds[places + 1]
     lines = places[(kind & ~after & NEWLINE) > 0] + 1

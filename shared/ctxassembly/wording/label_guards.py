@@ -161,7 +161,7 @@ def escape_value(value: str, form: str) -> str:
 
 
 Replacements = Mapping[int, tuple[int, str]]
-"""By offset in a run: where the replaced text ends, and what stands in its place."""
+"""By offset in a run: where the replaced text ends, and what replaces it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class Headers:
         return "".join(self.lines(1, Label(0, document, number, (number,), (), 0.0), HeaderDetail.FULL, ""))
 
     def are_shown(self, headers: Mapping[str, str]) -> bool:
-        """Return True if `headers`, the first lines of blocks by label, are those of the format."""
+        """Return True if `headers`, the first lines of blocks by label, have the labels of the format."""
         form = self.form
         if form is None or not form.has_labels:
             return True

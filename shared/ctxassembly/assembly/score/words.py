@@ -27,7 +27,7 @@ SATURATION, LENGTH_SHARE = 1.2, 0.75
 STOP_WORD_WEIGHT = 0.5
 """The weight of a function word relative to another word that is as rare."""
 FEW_CHUNKS = 9
-"""Below so many chunks, which words are rare is told by sentences: of three chunks each may have all words."""
+"""Below so many chunks, which words are rare is counted by sentences: of three chunks each may have all words."""
 SECTION_CHARS = 4_000
 """Characters of the longest section."""
 _HASH, _NEWLINE = ord("#"), ord("\n")

@@ -59,7 +59,7 @@ class Selection(NamedTuple):
     copies: Mapping[int, int]
     """For units that say the same as a better one, the better one."""
     note: str = ""
-    """What is told of a context for which the limit is too small."""
+    """A note on a context for which the limit is too small."""
 
 
 class Costs(NamedTuple):
@@ -157,7 +157,7 @@ def _with_best(filling: Filling, order: Ints, share_per_cost: float) -> tuple[Fi
 
 
 def _with_smaller(filling: Filling, kept: Fitted, order: Ints, share_per_cost: float) -> Fitted:
-    """Return `kept` with those of the next best units in `order` that are small enough for the rest of the room.
+    """Return `kept` with the next best units in `order` that are small enough for the rest of the room.
 
     What needs another unit that isn't read isn't among them: it would take more than it seems to.
     """
@@ -242,7 +242,7 @@ def _most(filling: Filling, order: Ints, aim: float, between: tuple[int, int], s
 
 
 def _smaller(costs: Costs, mask: Bools, order: Ints, room: float) -> list[int]:
-    """Return those of the next best units that fit into the `room`, each one that fits beside those before it."""
+    """Return the next best units that fit into the `room`, each one that fits beside those before it."""
     found: list[int] = []
     added = costs.units.costs[order] + costs.around(mask, order)
     for number, cost in zip(order.tolist(), added.tolist(), strict=True):

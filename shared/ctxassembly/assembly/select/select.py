@@ -187,7 +187,7 @@ def _least_share(page: Page, units: Units, spared: float, number: int) -> float:
 
 
 def _header_costs(page: Page) -> tuple[Floats, float]:
-    """Return about how many tokens a header of each document has, for each part, and those of a gap marker."""
+    """Return about how many tokens a header of each document has, for each part, and how many a gap marker has."""
     headers = [page.headers.around(number, first) for number, first in enumerate(page.pool.documents)]
     characters = np.array([len(header) for header in headers], float)
     per_character = page.count("".join(headers)) / max(float(characters.sum()), 1.0)
