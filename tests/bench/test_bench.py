@@ -38,7 +38,7 @@ def test_both_stay_within_budget_by_an_independent_count(variant: Variant) -> No
 
 def test_without_a_limit_both_write_the_same_text() -> None:
     case = scenario()
-    ours = assemble(case.hits, AssemblyConfig(max_tokens=1_000_000), store=case.store)
+    ours = assemble(case.hits, AssemblyConfig(max_tokens=1_000_000, cite="document"), store=case.store)
     # Lines of the documents begin with a list of numbers, or are rows of signs; the reference guards neither. Guards
     # are of no source: without them every character is the same.
     quoted = {at for source in ours.provenance for at in range(*source.span)}

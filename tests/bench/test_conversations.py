@@ -53,7 +53,7 @@ def test_the_table_of_agents_has_tokens_breaks_and_recall(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent_prompts.TOPICS", 1)
-    assert agent_prompts.main([str(write_set(tmp_path)), "--windows", "900", "4000"]) == 0
+    assert agent_prompts.main([str(write_set(tmp_path)), "--windows", "600", "4000"]) == 0
     small, large = (
         [float(cell.replace(",", "")) for cell in row.split("|")[3:-1]]
         for row in capsys.readouterr().out.splitlines()[2:]
