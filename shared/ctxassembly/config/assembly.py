@@ -208,9 +208,9 @@ class AssemblyConfig:
     overlap is stripped."""
     dedup_sentences: bool = True
     """Whether to remove repeated sentences. True keeps a sentence of 20 characters or more once, where it is most
-    relevant. `[...]` marks the gap, and the trace names the chunk that contains the sentence. Chunks marked `keep_whole`
-    are left unchanged. Without a query, and with `dedup="none"`, it has no effect. On public sets, which have few
-    copies, it finds .818 of the evidence at 2,000 tokens, as False does."""
+    relevant. `[...]` marks the gap, and the trace names the chunk that contains the sentence. Chunks marked
+    `keep_whole` are left unchanged. Without a query, and with `dedup="none"`, it has no effect. On public sets, which
+    have few copies, it finds .818 of the evidence at 2,000 tokens, as False does."""
     repeat: Repeat = "never"
     """Whether text that a conversation has is sent again. "never" leaves out what the model still sees of the earlier
     contexts in `conversation`, before anything is chosen, so that its tokens go to new text. "always" sends every
