@@ -39,7 +39,7 @@ _MARKS = ",.' \u2019\xa0\u202f\u2009"
 _IS_MARK, _IS_POINT = table_of(_MARKS), table_of(_MARKS[:3])
 _GROUPED = re.compile(rf"(?<![\w.,])\d{{1,3}}(?:[{_MARKS}]\d{{3}})+(?!\w)")
 _ANY_MARK = 0
-"""The code that stands for one of the marks."""
+"""The code that replaces each of the marks."""
 MIN_GROUPED = 4
 """Digits of the shortest number that may be in groups."""
 
