@@ -6,8 +6,10 @@ under another document, which has yet to be named.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -38,12 +40,13 @@ def find_sent(text: Text, pool: Pool, conversation: Conversation) -> Sent:
     for number, candidate in enumerate(pool.candidates):
         spans, label = find(candidate)
         found += [((text.begins[number] + start, text.begins[number] + end), label) for start, end in spans]
-    labels: dict[int, str] = {}
-    for number, (begin, end) in enumerate(zip(text.begins, text.ends, strict=True)) if found else ():
-        own = (label for (start, stop), label in found if _has_text(text.text, max(start, begin), min(stop, end)))
-        if (first := next(own, None)) is not None:
-            labels[number] = first
-    return Sent([span for span, _ in found], labels)
+    labels = dict[int, str]()
+    begins = [*accumulate(reversed(text.begins), min)][::-1]  # one chunk may be inside the one before it
+    for (start, stop), label in found:
+        for number in range(bisect_right(text.ends, start), bisect_left(begins, stop)):
+            if _has_text(text.text, max(start, text.begins[number]), min(stop, text.ends[number])):
+                labels.setdefault(number, label)
+    return Sent([span for span, _ in found], dict(sorted(labels.items())))
 
 
 def _has_text(whole: str, start: int, end: int) -> bool:

@@ -81,7 +81,8 @@ def sentence_units(text: Text) -> Units:
         costs = costs[np.searchsorted(known.sentences, starts, "right") - 1]
     ends = np.append(starts[1:], len(text.text) - len(PAD))
     middles = starts + np.maximum(ends - starts - 3, 0) // 2  # of what is more than line breaks
-    firsts, lasts = np.searchsorted(middles, text.begins), np.searchsorted(middles, text.ends)
+    begins = np.minimum(text.begins, [0, *text.ends[:-1]])  # what is between two chunks is one of the second
+    firsts, lasts = np.searchsorted(middles, begins), np.searchsorted(middles, text.ends)
     lasts = np.maximum(firsts, lasts)
     return _units(text, (starts, ends, starts), firsts, lasts, costs)
 
