@@ -106,3 +106,10 @@ def test_another_document_begins_a_sentence_after_one_of_signs_alone():
         ("A", "3"),
         ("B", "9]"),
     ]
+
+
+def test_a_sentence_whose_middle_is_between_two_chunks_is_one_of_the_second():
+    """Else it would be in neither, and there would be nothing to choose from."""
+    chunks = [Chunk(f"a#{at}", "A", "[", at) for at in range(3)]
+    context = assemble(hits_of(chunks), AssemblyConfig(dedup="none"), query="Which desk?")
+    assert context.text == "[1] Source: unknown\n[\n[\n["
