@@ -35,6 +35,9 @@ def check(context: Context, case: Case) -> None:
 def within_the_budget(context: Context, case: Case) -> None:
     config = case.config
     limit = config.max_tokens.context if isinstance(config.max_tokens, TokenBudget) else config.max_tokens
+    if limit is None:  # as many as the hits joined have, within bounds
+        limit = context.trace.max_tokens
+        assert limit <= 8_000
     counted = count(context.text, config.encoding)
     # Where a tokenizer counts tokens in an empty text, a context can't have fewer.
     assert context.token_count == context.trace.token_count == counted <= max(limit, count("", config.encoding))

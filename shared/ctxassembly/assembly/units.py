@@ -73,11 +73,15 @@ def sentence_units(text: Text) -> Units:
     """Return the sentences of `text`. A sentence on the border of two chunks is one of both."""
     known = scan(text.text)
     starts, costs = known.sentences, known.costs
-    before = starts[np.searchsorted(starts, text.breaks, "right") - 1].tolist()
-    edges = zip(before, text.breaks, strict=True)
-    if apart := [end for start, end in edges if start < end and not text.text[start:end].isspace()]:
+    before = np.searchsorted(starts, text.breaks, "right") - 1
+    inside = [(at, end) for at, end in zip(before.tolist(), text.breaks, strict=True) if starts[at] < end]
+    if inside:
         # A text of signs alone doesn't end as a sentence does, and yet another text begins after it.
-        starts = np.union1d(starts, apart)
+        apart = [end for at, end in inside if not text.text[starts[at] : end].isspace()]
+        starts = starts.copy()
+        for at, end in inside:
+            starts[at] = starts[at] if end in apart else end
+        starts = np.union1d(starts, apart).astype(np.intp)
         costs = costs[np.searchsorted(known.sentences, starts, "right") - 1]
     ends = np.append(starts[1:], len(text.text) - len(PAD))
     middles = starts + np.maximum(ends - starts - 3, 0) // 2  # of what is more than line breaks

@@ -92,7 +92,7 @@ def test_split_apart(evidence: Evidence):
     row = examine(evidence, index=MemoryIndex(SPLIT), retrieval=retrieval, assembly=AssemblyConfig(window=0))
     assert row.layer == "split apart"
     assert row.reason == "no single chunk has it, several together do"
-    assert [setting for setting, keeps in kept(row).items() if keeps] == ["window=3"]
+    assert [setting for setting, keeps in kept(row).items() if keeps] == ["window=3", "candidate_window=8"]
     assert {"limit=2", "candidate_window=8", "max_tokens=16000"} < kept(row).keys()
     assert row.advice == "split into larger chunks or with more overlap"
 
@@ -173,7 +173,7 @@ def test_not_relevant_enough():
     config = AssemblyConfig(min_relevance=0.5, max_tokens=20_000, dedup_sentences=False)
     row = examine(Evidence("z"), index=MemoryIndex(chunks), retrieval=KEYWORD, assembly=config)
     assert row.layer == "not relevant enough"
-    assert kept(row) == {"min_relevance=0.25": False, "fill=True, min_relevance=0.2": True}
+    assert kept(row) == {"min_relevance=0.25": True, "fill=True, min_relevance=0.4": True}
 
 
 TENANTS = [

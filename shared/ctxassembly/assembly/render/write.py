@@ -78,7 +78,8 @@ def write(page: Page, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) 
             rendered.add(RUN_SEPARATOR if place else "")
             if changes := replaced[run]:
                 for piece, start in with_changes(whole, run, changes):
-                    rendered.add(piece, start)
+                    bare = piece if rendered.pieces else piece.lstrip()
+                    rendered.add(bare, start if start == OURS else start + len(piece) - len(bare))
             else:
                 # Callers strip the ends of a context.
                 start = run[0] if rendered.pieces else run[1] - len(whole[run[0] : run[1]].lstrip())

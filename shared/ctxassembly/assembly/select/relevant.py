@@ -38,7 +38,8 @@ def relevant(units: Units, order: Ints, tokens: Floats, limits: tuple[float, int
     is_kept[order[:1]] = True
     for number in chosen:
         is_kept[units.firsts[number] : units.lasts[number]] = True
-    return order[is_kept[order]]
+    kept: Ints = order[is_kept[order]]
+    return kept
 
 
 def stopped_note(selection: Selection, tokens: int, chars_per_token: float) -> str:

@@ -42,10 +42,13 @@ def in_chunks(text: Text, units: Units) -> Units:
 
     A chunk has the value of its best sentence and of the mean of all, half of each: many that answer say much else.
     """
-    values = (best_in_chunks(units, units.values) + _means(units, units.values)) / 2
+    # A chunk that is a part of a sentence has the value of that.
+    whole = units._replace(firsts=np.where(units.lasts > units.firsts, units.firsts, np.maximum(units.firsts - 1, 0)))
+    whole = whole._replace(lasts=np.maximum(whole.firsts + 1, units.lasts))
+    values = (best_in_chunks(whole, units.values) + _means(whole, units.values)) / 2
     chunks = chunk_units(text)
     values[chunks.ends <= chunks.starts] = -np.inf
-    return chunks._replace(values=values, relevance=best_in_chunks(units, units.relevance))
+    return chunks._replace(values=values, relevance=best_in_chunks(whole, units.relevance))
 
 
 def _means(units: Units, values: Floats) -> Floats:
