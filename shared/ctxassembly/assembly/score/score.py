@@ -36,8 +36,8 @@ def score_by_query(text: Text, pool: Pool, units: Units, query: str, keys: Metad
     """Return the sentences `units` of `text` with their values for `query`."""
     retrieved = best_of_chunks(units, retrieval_values(pool, WEIGHTS), -np.inf)
     offered = np.isfinite(retrieved)
-    if not offered.any():
-        return units._replace(values=retrieved)
+    if not offered.any():  # signs alone, of which each chunk has a part
+        return units
     by_words, headings = word_values(text, units, query_terms(query), query, offered, WEIGHTS)
     values = retrieved + by_words + WEIGHTS.name * name_values(pool, query, keys)[units.documents]
     if (turns := speaker_values(text, units, query)) is not None:
