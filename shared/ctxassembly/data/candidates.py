@@ -109,15 +109,6 @@ class Candidate(NamedTuple):
         return hash(self[1:])
 
 
-class Match(NamedTuple):
-    """A text that makes another one superfluous."""
-
-    text_index: int
-    """Its place in the list of all texts."""
-    is_part: bool = False
-    """True if the other text is a part of it, false if it is another version of it."""
-
-
 GAP = "[...]"
 """Marks missing text of the same document: between two pieces, and where the end of a text was cut."""
 

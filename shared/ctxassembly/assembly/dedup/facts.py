@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from ctxassembly.data.candidates import Match
 from ctxassembly.text.sentences import sentence_spans
 from ctxassembly.text.words import strip_accents
 from ctxassembly.wording.languages import LANGUAGES, stop_words
@@ -76,6 +75,15 @@ def differ_in_facts(first: Facts, second: Facts) -> bool:
     (False, True)
     """
     return _lacks_facts(first, second) or _lacks_facts(second, first)
+
+
+class Match(NamedTuple):
+    """A text that makes another one superfluous."""
+
+    text_index: int
+    """Its place in the list of all texts."""
+    is_part: bool = False
+    """True if the other text is a part of it, false if it is another version of it."""
 
 
 def compare_facts(texts: Sequence[str]) -> Callable[[int, Match], bool]:

@@ -16,8 +16,8 @@ from collections.abc import Collection, Sequence
 from itertools import chain, islice
 from typing import TypeVar
 
+from ctxassembly.assembly.dedup.facts import Match
 from ctxassembly.assembly.dedup.similar import FindMatches
-from ctxassembly.data.candidates import Match
 from ctxassembly.text.words import words
 
 T = TypeVar("T")

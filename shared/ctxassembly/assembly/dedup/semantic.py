@@ -13,9 +13,8 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ctxassembly.assembly.dedup.facts import compare_facts
+from ctxassembly.assembly.dedup.facts import Match, compare_facts
 from ctxassembly.assembly.dedup.similar import FindMatches
-from ctxassembly.data.candidates import Match
 
 Vector = Sequence[float]
 

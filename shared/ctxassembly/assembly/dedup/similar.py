@@ -9,7 +9,8 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from ctxassembly.data.candidates import Candidate, Match
+from ctxassembly.assembly.dedup.facts import Match
+from ctxassembly.data.candidates import Candidate
 
 FindMatches = Callable[[int, Collection[int]], Sequence[Match]]
 """A function from a text, by its place among all, and the places of those kept so far, to the kept ones that make it
