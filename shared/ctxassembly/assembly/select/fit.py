@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ENOUGH, FIRST_AIM, AIM = 0.98, 0.98, 0.994
 """Shares of the limit: a context that has as much is good; what the first try aims at, and what the next ones do."""
+FULL = 0.998
+"""The share from which on the rest of the room is filled by one unit after the other."""
 TRIES = 4
 MAY_FIT = 1.05
 """The estimated share of the limit up to which everything is tried first."""
@@ -161,10 +163,11 @@ def _with_smaller(filling: Filling, kept: Fitted, order: Ints, share_per_cost: f
 
     What needs another unit that isn't read isn't among them: it would take more than it seems to.
     """
+    enough = ENOUGH if filling.share_of is None else FULL
     for used, grace in ((1.0, -GRACE), (HALF, -GRACE), (1.0, GRACE)):
         room = used * (1 - kept.load.share) / share_per_cost + grace
         alone = filling.rules.stand_alone(order, kept.mask)
-        if kept.load.share < ENOUGH and (tail := _smaller(filling.costs, kept.mask, alone, room)):
+        if kept.load.share < enough and (tail := _smaller(filling.costs, kept.mask, alone, room)):
             mask = kept.mask.copy()
             mask[tail] = True
             found = filling.write(mask)

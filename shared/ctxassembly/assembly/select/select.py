@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -105,7 +105,7 @@ def _choose(page: Page, units: Units, copies: Mapping[int, int]) -> Selection:
     # A token may be saved where a text meets the one before it, and special tokens count once.
     spared = page.weigh("").share + 1 / page.max_tokens
     is_filled = config.fill or config.compress != "none" or units.leads is not units.starts
-    share_of = partial(_least_share, page, units, spared) if is_filled else None
+    share_of = cache(partial(_least_share, page, units, spared)) if is_filled else None
     found = fit(Filling(costs, rules, written, not is_beginning_read, share_of), order, share_per_cost)
     if found is None:
         cut = cut_best(page, units, order, copies)
