@@ -21,6 +21,7 @@ from ctxassembly.assembly.select.parts import parts_of
 from ctxassembly.assembly.select.relevant import relevant
 from ctxassembly.assembly.select.repeats import repeats_itself, without_repeats
 from ctxassembly.assembly.units import PARTS, Units, best_first, merge
+from ctxassembly.data.chunks import Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,10 +103,8 @@ def _choose(page: Page, units: Units, copies: Mapping[int, int]) -> Selection:
         characters = float(np.mean((units.ends - units.starts) / units.costs.clip(min=1.0)))
         share_per_cost = max(share_per_cost, characters / config.max_characters)
     is_beginning_read = not page.is_by_query and config.may_shorten_hits and config.compress == "none"
-    # A token may be saved where a text meets the one before it, and special tokens count once.
-    spared = page.weigh("").share + 1 / page.max_tokens
     is_filled = config.fill or config.compress != "none" or units.leads is not units.starts
-    share_of = cache(partial(_least_share, page, units, spared)) if is_filled else None
+    share_of = cache(partial(_least_share_of, page, units)) if is_filled else None
     found = fit(Filling(costs, rules, written, not is_beginning_read, share_of), order, share_per_cost)
     if found is None:
         cut = cut_best(page, units, order, copies)
@@ -168,6 +167,10 @@ def _with_part(page: Page, selection: Selection, part: tuple[int, int]) -> Selec
     """Return `selection` with a `part`, the number of a unit and the offset up to which it is read, if that fits."""
     fitted, units, order, copies, _ = selection
     (number, offset), mask, cuts = part, fitted.mask.copy(), fitted.rendered.layout.cuts
+    # What the next chunk has, too, may be read already.
+    alone = min(offset, *units.leads[number + 1 : number + 2].tolist(), offset)
+    if _least_share(page, (int(units.starts[number]), alone)) > 1 - fitted.load.share:
+        return None
     mask[number] = True
     if units.needs is not None:
         mask[units.needs[number]] = True
@@ -181,9 +184,15 @@ def _with_part(page: Page, selection: Selection, part: tuple[int, int]) -> Selec
     return Selection(Fitted(mask, rendered, load), units, order, copies) if load.share <= 1 else None
 
 
-def _least_share(page: Page, units: Units, spared: float, number: int) -> float:
-    """Return the share of the limit that the text of a unit takes at least: `spared` less than alone."""
-    return page.weigh(page.text.text[units.starts[number] : units.ends[number]].strip()).share - spared
+def _least_share_of(page: Page, units: Units, number: int) -> float:
+    return _least_share(page, (int(units.starts[number]), int(units.ends[number])))
+
+
+def _least_share(page: Page, span: Span) -> float:
+    """Return the share of the limit that the text of `span` takes at least, wherever it is read."""
+    said = page.text.text[span[0] : span[1]].strip()
+    # A token may be saved where it meets the text before it or behind it, and special tokens count once.
+    return page.weigh(said).share - page.weigh("").share - 2 / page.max_tokens
 
 
 def _header_costs(page: Page) -> tuple[Floats, float]:
