@@ -35,7 +35,11 @@ def parts(text: str) -> list[str]:
             "See. <table><tr><th>a</th></tr><tr>\n<td>b. C</td>\n</tr></table> So.",
             ["See. ", "<table><tr><th>a</th></tr>", "<tr>\n<td>b. C</td>\n</tr></table> ", "So."],
         ),
-        ("and an object of JSON on one line", '{"a": "B. C."}\n{"a": "D."}', ['{"a": "B. C."}\n', '{"a": "D."}']),
+        (
+            "and an object of JSON on one line",
+            '{"a": "One. Two."}\n{"a": "D."}',
+            ['{"a": "One. Two."}\n', '{"a": "D."}'],
+        ),
         ("also of numbers", "| a |\n|---|\n| 1 |\n| 2 |", ["| a |\n|---|\n", "| 1 |\n", "| 2 |"]),
         ("without blanks in Chinese", "第一句。第二句！「是。」好", ["第一句。", "第二句！", "「是。」", "好"]),
         ("nor in Hindi, Urdu or Khmer", "यह एक है।यह दो है। क्या?", ["यह एक है।", "यह दो है। ", "क्या?"]),

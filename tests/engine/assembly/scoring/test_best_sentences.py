@@ -65,7 +65,12 @@ def best(hits: Sequence[Chunk | str], query: str, room: int) -> str:
             (
                 f"a number in any groups: {said} for {asked}",
                 f"Which fine is {asked} euros?",
-                ["The fine is 500 euros.", "The fine is 15,000 euros.", f"The fine is {said} euros."],
+                [
+                    "The fine is 500 euros.",
+                    "The fine is 15,000 euros.",
+                    "The fine is 5,000,000 euros.",
+                    f"The fine is {said} euros.",
+                ],
                 f"The fine is {said} euros.",
             )
             for asked, said in (
@@ -189,6 +194,13 @@ LIST = "Bring the following:\n\n- a towel\n- soap\n  in a box\n- a coin for the 
             "Which door?",
             7,
             ['"name": "Ann"', '"door": "green"'],
+        ),
+        (
+            "an object of more lines than an entry is whole",
+            '{\n  "name": "Ann",\n' + "".join(f'  "f{n}": {n},\n' for n in range(14)) + '  "door": "green"\n}',
+            "Which door?",
+            36,
+            ['"name": "Ann"', '"f7": 7', '"door": "green"\n}'],
         ),
         (
             "a line of an object has all of it",
