@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from ctxassembly.text.scan import scan
+from ctxassembly.text.sentences import PAD
+from ctxassembly.text.terms import find_terms, query_terms
 from ctxassembly.text.words import find_words, normalize_wording, words
 
 
@@ -44,3 +47,12 @@ def test_words(rule: str, text: str, expected: list[str]):
 )
 def test_find_words(rule: str, text: str, sought: str, begin: int, at: int):
     assert find_words(text, sought, begin) == at
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "expected"),
+    [("5000", "5,000", 1), ("5000", "5,000, or", 1), ("5000", "5,000,000", 0), ("250000", "1,250,000", 0)],
+)
+def test_a_number_in_groups_is_found_whole(query: str, text: str, expected: int):
+    offsets, _ = find_terms(scan(PAD + text + PAD), query_terms(query))
+    assert len(offsets) == expected
