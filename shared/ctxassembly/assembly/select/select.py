@@ -119,26 +119,20 @@ def may_not_fit(page: Page) -> bool:
 
 
 def _with_beginnings(page: Page, selection: Selection, tokens_per_cost: float) -> Selection:
-    """Return `selection` with the next best units that fit whole, or of which some sentences fit."""
+    """Return `selection` with the next best units that fit whole, and the beginning of the best one that doesn't."""
     left = selection.offered[~selection.fitted.mask[selection.offered]][:MAX_TRIED]
-    for at in range(len(left)):
-        fitted, units = selection.fitted, selection.units
-        number = int(left[at])
+    for number in left.tolist():
+        units = selection.units
         start, end = int(units.starts[number]), int(units.ends[number])
-        room = (1 - fitted.load.share) * page.max_tokens / tokens_per_cost  # in units of cost
-        room_characters = room * (end - start) / max(float(units.costs[number]), 1.0)
-        if (
-            end - start <= ALMOST * room_characters
-            and (whole := _with_part(page, selection, (number, end))) is not None
-        ):
+        room = (1 - selection.fitted.load.share) * page.max_tokens
+        document = int(units.documents[number])
+        if not selection.fitted.mask[units.documents == document].any():
+            room -= page.count(page.headers.around(document, page.pool.documents[document]))
+        room_characters = room / tokens_per_cost * (end - start) / max(float(units.costs[number]), 1.0)
+        if end - start <= ALMOST * room_characters and (whole := _with_part(page, selection, (number, end))):
             selection = whole
-            continue
-        if room * tokens_per_cost < MIN_CUT_TOKENS:
-            continue
-        part = _longest_part(page, selection, number, room_characters)
-        if part is not None:
-            selection = part
-            left = np.where(left > number, left + 1, left)
+        elif room >= MIN_CUT_TOKENS and (part := _longest_part(page, selection, number, room_characters)):
+            return part
     return selection
 
 
