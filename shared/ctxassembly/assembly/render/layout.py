@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 def lay_out(page: Page, units: Units, mask: Bools) -> Layout:
     """Return the labels of the units in `mask`."""
     text, pool, config = page.text, page.pool, page.config
+    is_empty = units.ends <= units.starts
+    if is_empty.any():  # a chunk without text of its own ends no run
+        mask = mask | (is_empty & mask[np.maximum.accumulate(np.where(is_empty, 0, np.arange(len(mask))))])
     begins, owns = _begins(text, units, mask)
     first, last = _runs(units, mask, owns, by_chunk=config.cite == "chunk")
     starts, ends = begins[first], units.ends[last]
@@ -96,7 +99,7 @@ def _trimmed(text: Text, start: int, end: int) -> Span | None:
         return None
     blank = len(bare) - len(bare.lstrip())
     if blank:
-        line = bare.rfind("\n", 0, blank) + 1
+        line = blank - len(bare[:blank].splitlines()[-1])
         blank = line if line or whole[start - 1] == "\n" else blank
     return start + blank, start + len(bare)
 

@@ -120,19 +120,23 @@ def may_not_fit(page: Page) -> bool:
 
 def _with_beginnings(page: Page, selection: Selection, tokens_per_cost: float) -> Selection:
     """Return `selection` with the next best units that fit whole, and the beginning of the best one that doesn't."""
-    left = selection.offered[~selection.fitted.mask[selection.offered]][:MAX_TRIED]
-    for number in left.tolist():
-        units = selection.units
-        start, end = int(units.starts[number]), int(units.ends[number])
+    left = selection.offered[~selection.fitted.mask[selection.offered]][:MAX_TRIED].tolist()
+    size = cut = len(selection.units.starts)
+    for at in left:
+        units, number = selection.units, at + (at > cut)  # a unit of which the beginning is read is two
+        start, end, document = int(units.starts[number]), int(units.ends[number]), int(units.documents[number])
         room = (1 - selection.fitted.load.share) * page.max_tokens
-        document = int(units.documents[number])
+        characters_per_token = (end - start) / max(float(units.costs[number]), 1.0) / tokens_per_cost
+        is_small = end - start <= ALMOST * room * characters_per_token
+        if is_small and (whole := _with_part(page, selection, (number, end))):
+            selection = whole
+            continue
+        if cut < size or room < MIN_CUT_TOKENS:
+            continue
         if not selection.fitted.mask[units.documents == document].any():
             room -= page.count(page.headers.around(document, page.pool.documents[document]))
-        room_characters = room / tokens_per_cost * (end - start) / max(float(units.costs[number]), 1.0)
-        if end - start <= ALMOST * room_characters and (whole := _with_part(page, selection, (number, end))):
-            selection = whole
-        elif room >= MIN_CUT_TOKENS and (part := _longest_part(page, selection, number, room_characters)):
-            return part
+        if part := _longest_part(page, selection, number, room * characters_per_token):
+            selection, cut = part, number
     return selection
 
 
