@@ -77,10 +77,14 @@ def sentence_units(text: Text) -> Units:
     inside = [(at, end) for at, end in zip(before.tolist(), text.breaks, strict=True) if starts[at] < end]
     if inside:
         # A text of signs alone doesn't end as a sentence does, and yet another text begins after it.
-        apart = [end for at, end in inside if not text.text[starts[at] : end].isspace()]
-        starts = starts.copy()
+        apart, starts = list[int](), starts.copy()
         for at, end in inside:
-            starts[at] = starts[at] if end in apart else end
+            said = text.text[starts[at] : end]
+            line = end - len(said) + len(said.rstrip(" \t"))  # the indentation of a line stays
+            if said.isspace():
+                starts[at] = line
+            else:
+                apart.append(line)
         starts = np.union1d(starts, apart).astype(np.intp)
         costs = costs[np.searchsorted(known.sentences, starts, "right") - 1]
     ends = np.append(starts[1:], len(text.text) - len(PAD))
