@@ -7,7 +7,7 @@ and come as new objects, as a database returns them. Without a query nothing is 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble, presets
 from ctxassembly.protocols import Store
@@ -25,7 +25,8 @@ class Variant(NamedTuple):
     def run(self, case: Scenario, budget: int | None = BUDGET, store: Store | None = None) -> Context:
         """The context for all hits of `case`, with neighbors from its own store if no other one is given."""
         # A new config is checked, which is no part of an assembly.
-        config = self.config if self.config.max_tokens == budget else replace(self.config, max_tokens=budget)
+        limited: dict[str, Any] = {"max_tokens": budget}
+        config = self.config if self.config.max_tokens == budget else replace(self.config, **limited)
         return assemble(case.hits, config, query=case.query if self.asks else None, store=store or case.store)
 
     def again(self, case: Scenario, budget: int | None = BUDGET, store: Store | None = None) -> Context:
