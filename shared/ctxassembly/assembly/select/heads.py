@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools
     from ctxassembly.text.lines import Lines
 
-_RULE = re.compile(r"\|[ \t:|+=]*-[ \t:|+=-]*(?=\n)")
+_RULE = re.compile(r"^[^\S\n]*\|[ \t:|+=]*-[ \t:|+=-]*(?=\r?\n)", re.MULTILINE)
 _TAGGED_HEAD = re.compile(
     r"<t(?:able\b[^>]{0,300}>\s*(?:<thead\b[^>]{0,300}>\s*)?<tr\b|r\b[^>]{0,300}>\s*<th\b).{0,1000}?</tr\s*>"
     r"(?:\s*</thead\s*>)?(?:\s*<tbody\b[^>]{0,300}>)?",
@@ -63,12 +63,10 @@ def find_heads(text: Text, pool: Pool, *, has_rows: bool) -> list[Head]:
 
 
 def _above_rule(whole: str, start: int, end: int) -> tuple[int, int, str, int] | None:
-    """Return the head with the rule of dashes at `start` to `end`; None if that is no line, or below no row."""
-    rule = whole.rfind("\n", 0, start)
-    row = whole.rfind("\n", 0, rule) + 1
-    line = whole[row:rule]
-    is_rule = not whole[rule:start].strip() and line.lstrip().startswith("|")
-    return (row, end, "|", line.count("|")) if is_rule else None
+    """Return the head with the rule of dashes, the line from `start` to `end`; None if no row is above it."""
+    row = whole.rfind("\n", 0, start - 1) + 1
+    line = whole[row : start - 1]
+    return (row, end, "|", line.count("|")) if line.lstrip().startswith("|") else None
 
 
 def _first_line(text: Text, document: int) -> Head | None:

@@ -9,6 +9,7 @@ import pytest
 from builders import count, decision, hits_of, numbered
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from ctxassembly.config.assembly import Granularity
+from stopwatch import takes_less
 
 HEAD = "| ward | visiting hours | telephone |\n|---|---|---|"
 SETTINGS = AssemblyConfig(max_tokens=400, format="minimal", window=1, fill=True, cite="document")
@@ -112,3 +113,16 @@ def test_rows_of_any_kind_have_their_head_at_any_limit(kind: str, limit: int, qu
     assert (lines[34] if query else lines[32]) in text
     cells = [line for line in text.removeprefix(head).split("\n") if line not in ("", "[...]") and "[...]" not in line]
     assert set(cells) <= {part for line in lines for part in line.split("\n")}
+
+
+@pytest.mark.parametrize("lines", ["|" * 40_000, "| " * 40_000 + "x\n", "|-" * 20_000 + "x"])
+def test_a_line_of_bars_takes_no_longer_than_its_length(lines: str):
+    """It took seconds: a rule was looked for at each bar, up to the end of the line."""
+    text = f"{HEAD}\n{row(1)}\n\n{lines}"
+    assert takes_less(lambda: assemble(hits_of([Chunk("T", "T", text)]), SETTINGS, query=QUERY), 0.8)
+
+
+def test_a_rule_that_ends_in_a_carriage_return_is_below_a_head():
+    text = f"{numbered('x', 150)}.\n\n{HEAD}\n{rows(0, 36)}".replace("\n", "\r\n")
+    config = replace(SETTINGS, max_tokens=100, fill=False, granularity="sentence")
+    assert HEAD.replace("\n", "\r\n") in assemble(hits_of([Chunk("T", "T", text)]), config, query=QUERY).text
