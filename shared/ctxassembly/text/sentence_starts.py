@@ -30,7 +30,7 @@ MIN_SEPARATORS = 2
 _IS_BRACE, _IS_ROMAN = table_of("{}"), table_of("ivx")
 MIN_WRAPPED, MIN_WRAPPED_UNSPACED = 40, 12
 """Characters of the shortest line that may be full: nobody breaks prose to less. Wide characters need half the room."""
-_IS_OPENING = table_of("\"'\u201c\u2018\u00ab(*`")
+_IS_OPENING = table_of("\"'\u201c\u2018\u00ab(*`_")
 """Marks that may be before the first word of a line."""
 _CARRIAGE_RETURN = ord("\r")
 _IS_OPEN_ENDING = table_of(',-\u2010"\u201d\u2019\u00bb;')
@@ -181,7 +181,9 @@ def _is_wrapped(lines: Ints, ends: Ints, lengths: Ints, kinds: Bytes, plain: Cod
     word_ends = first + run_lengths((kinds.take(first[:, None] + np.arange(_LOOK_BACK), mode="clip") & LETTER) > 0)
     is_word = (word_ends > first) & ~((plain[first] >= _DIGITS[0]) & (plain[first] <= _DIGITS[1]))
     had_no_room = lengths[:-1] + (word_ends - first) >= np.maximum(around, MIN_WRAPPED)
+    # A label, such as "name:"; but in prose a small word is before a colon, too.
     is_label = plain[word_ends] == _COLON
+    is_label[1:] &= ~is_small[1:] | is_label[:-1]
     spaced = is_full & ~is_label & (is_small | (is_word & had_no_room & (around >= MIN_WRAPPED)))
     is_unspaced = (kinds[last] & kinds[first] & UNSPACED) > 0
     unspaced = is_unspaced & (lengths[:-1] >= np.maximum(around - 2, MIN_WRAPPED_UNSPACED))

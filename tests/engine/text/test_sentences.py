@@ -64,6 +64,8 @@ def test_sentences(rule: str, text: str, expected: list[str]):
         ("up to its stop", f"{FULL}, \r\nas here. One.", [f"{FULL}, \r\nas here. ", "One."]),
         ("and before it", f"{FULL}\n(*so* it is).", [f"{FULL}\n(*so* it is)."]),
         ("within a word, too", f"{FULL} in-\nside of it", [f"{FULL} in-\nside of it"]),
+        ("a name with lines below it, too", f"{FULL}\n  __init__ calls", [f"{FULL}\n  __init__ calls"]),
+        ("a small word before a colon, too", f"One\n{FULL}\ncall: it", ["One\n", f"{FULL}\ncall: it"]),
         ("a capital that had no room does", f"{FULL}\nAufklärung, {FULL[:32]}", [f"{FULL}\nAufklärung, {FULL[:32]}"]),
         ("one that had room doesn't", f"{FULL}\nSo {FULL} here", [f"{FULL}\n", f"So {FULL} here"]),
         ("nor one below a heading", f"{FULL}\nSee below.", [f"{FULL}\n", "See below."]),
