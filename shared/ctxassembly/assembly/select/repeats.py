@@ -2,7 +2,8 @@
 
 A passage is text that goes on, whatever chunks it is made of, so a repeat is found even where a chunk ends inside it.
 Runs of prose count from 100 characters on: for less, a reader isn't sent elsewhere. Of tables, lists and code a part
-says little, and headings say what was left out, so they stay; so does what an author says twice in one passage.
+says little, and headings say what was left out, so they stay, but for one that the better passage has as well, above
+the same text. So does what an author says twice in one passage.
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ def find_repeats(text: Text, ranks: Floats) -> Iterator[Repeat]:
     shared &= last > starts
     if not shared.any():
         return
-    shared &= _is_prose(text, units)
+    is_prose, is_lead = _prose_and_leads(text, units)
+    shared &= is_prose
     numbers, whole = np.flatnonzero(shared), text.text
     said = {number: whole[starts[number] : last[number] + 1] for number in numbers.tolist()}
     seen, found = dict[str, int](), dict[int, int]()
@@ -118,7 +120,10 @@ def find_repeats(text: Text, ranks: Floats) -> Iterator[Repeat]:
         ) == said.get(other + size):
             size += 1
         if size and last[number + size - 1] - starts[number] >= MIN_CHARS - 1:
-            found.update((number + at, found.get(other + at, other + at)) for at in range(size))
+            lead = 0
+            while is_lead[number - lead - 1] and _is_same(whole, units, number - lead - 1, other - lead - 1):
+                lead += 1
+            found.update((number + at, found.get(other + at, other + at)) for at in range(-lead, size))
     for number, other in found.items():
         yield Repeat(int(starts[number]), int(last[number]) + 1, int(starts[other]))
 
@@ -130,17 +135,26 @@ def _keys(plain: Codes, starts: Ints, last: Ints) -> Keys:
     return keys
 
 
-def _is_prose(text: Text, units: Units) -> Bools:
-    """Return which sentences are prose: no row, item or heading, and no code."""
+def _prose_and_leads(text: Text, units: Units) -> tuple[Bools, Bools]:
+    """Return which sentences are prose, no row, item or heading and no code, and which are lines that lead to text."""
     known, whole = scan(text.text), text.text
     lines = read_lines(units.starts, units.ends, known.kinds, known.plain)
     begins = lines.begins | ~units.continues
     line = np.maximum.accumulate(np.where(begins, np.arange(len(units.starts)), 0))
-    prose: Bools = lines.is_ended & ~(lines.is_row | lines.is_item | lines.is_heading)[line]
+    goes_on = np.append(units.continues[1:], False)
+    is_form = lines.is_row | lines.is_item
+    prose, leads = lines.is_ended & ~(is_form | lines.is_heading)[line], begins & ~lines.is_ended & ~is_form & goes_on
     if _FENCE in whole:
         fences = [found.start() for found in re.finditer(_FENCE, whole)]
-        prose &= np.searchsorted(fences, units.starts) % 2 == 0
-    return prose
+        is_text = np.searchsorted(fences, units.starts) % 2 == 0
+        prose, leads = prose & is_text, leads & is_text
+    return prose, leads
+
+
+def _is_same(whole: str, units: Units, one: int, other: int) -> bool:
+    """Return True if two units, of which the text goes on, are the same but for white space around them."""
+    texts = [whole[units.starts[number] : units.ends[number]].strip() for number in (one, other)]
+    return other >= 0 and texts[0] == texts[1] and bool(units.continues[other + 1])
 
 
 def _ranks(page: Page, units: Units) -> Floats:

@@ -97,6 +97,23 @@ def test_where_duplicates_or_documents_stay_as_they_are_so_do_sentences(options:
     assert once([own_and_shared("south"), own_and_shared("north")], **options).text.count(SHARED) == 2
 
 
+@pytest.mark.parametrize("query", [None, "Who may use the archive?"])
+@pytest.mark.parametrize("lead", ["Who may come", "Note:", "archive.open(card)", "## Access"])
+def test_a_line_above_text_that_is_read_elsewhere_below_the_same_line_goes_with_it(lead: str, query: str | None):
+    """Alone it leads to nothing."""
+    chunks = [own_and_shared(name, f"\n\n{lead}\n\n   {SHARED}\n\n") for name in ("south", "north")]
+    text = once(chunks, query).text
+    assert text.count(lead) == text.count(SHARED) == 1
+    assert all(said in text for said in OWN.values() if "west" not in said)
+
+
+@pytest.mark.parametrize("query", [None, "Who may use the archive?"])
+def test_a_line_that_the_better_one_does_not_have_stays(query: str | None):
+    chunks = [own_and_shared(name, f"\n\n## {name}\n\n{SHARED}\n\n") for name in ("south", "north")]
+    text = once(chunks, query).text
+    assert text.count(SHARED) == text.count("## south") == text.count("## north") == 1
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_every_sentence_stands_once_and_none_is_lost(seed: int):
     """Documents of sections that several have, split anywhere."""
