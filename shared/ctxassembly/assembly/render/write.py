@@ -56,7 +56,9 @@ class Rendered(NamedTuple):
         self.places.append(place)
 
     def end_block(self, number: int = 0) -> None:
-        """End the block of the label `number`."""
+        """End the block of the label `number`; of a text of which all was taken out it has a gap marker."""
+        if len(self.pieces) == (self.ends[-1] if self.ends else 0):
+            self.add(GAP)
         self.ends.append(len(self.pieces))
         self.numbers.append(number)
 

@@ -113,3 +113,12 @@ def test_a_compressing_model_reads_it_sanitized_and_may_copy_what_it_reads():
     assert prompts
     assert all(DEFUSED.split(".")[1] in prompt and TAGS not in prompt for prompt in prompts)
     assert not any("not in the source" in note for note in context.trace.notes), context.trace.notes
+
+
+@pytest.mark.parametrize("texts", [("\u200b", "Rent is due."), ("Rent is due.", "\u200b")])
+def test_a_hit_of_which_all_is_taken_out_is_a_gap_under_its_label(texts: tuple[str, str]):
+    """Without a header its label would have no text at all, and the context could not be divided by labels."""
+    chunks = [Chunk(f"c{n}", f"d{n}", text) for n, text in enumerate(texts)]
+    config = AssemblyConfig(sanitize=True, format="minimal", order="stable")
+    blocks = checked(assemble(hits_of(chunks), config), chunks).blocks
+    assert [block.text for block in blocks] == [text.replace("\u200b", "[...]") for text in texts]
