@@ -114,6 +114,7 @@ def _find_join(
         return None
     # Adjacent, with unknown or wrong offsets: find the overlap in the texts. If none is found, the chunks touch.
     shared = _recorded_overlap(first, second) or overlap_length(first.text, second.text, min_chars, max_chars)
+    shared = shared or _repeated_lead(first.text, second.text)
     return (shared, "") if shared else (0, _NEXT_LINE)
 
 
@@ -123,6 +124,16 @@ def _recorded_overlap(first: Chunk, second: Chunk) -> int:
     if not isinstance(length, int) or isinstance(length, bool) or not 0 < length <= len(second.text):
         return 0
     return length if first.text.endswith(second.text[:length]) else 0
+
+
+def _repeated_lead(first: str, second: str) -> int:
+    """Return the length of a heading, or a line with a colon at its end, that ends `first` and begins `second`.
+
+    However short it is, it isn't there twice: nobody writes a heading above the same heading.
+    """
+    line, line_break, _ = second.partition("\n")
+    is_lead = bool(line_break) and (line.startswith("#") or line.endswith(":"))
+    return len(line) if is_lead and f"\n{first}".endswith(f"\n{line}") else 0
 
 
 def _is_gap(first: Chunk, second: Chunk) -> bool:

@@ -41,6 +41,20 @@ def test_fourteen_dutch_characters_stay_without_offsets():
     assert context.trace.stripped_chars == 0
 
 
+@pytest.mark.parametrize(
+    ("rule", "line", "times"),
+    [
+        ("a heading", "## Fees", 1),
+        ("a line with a colon at its end", "Note:", 1),
+        ("but what somebody may say twice", "Bob: Yes.", 2),
+    ],
+)
+def test_a_line_that_leads_to_text_is_once_between_two_chunks(rule: str, line: str, times: int):
+    context = joined(*two(f"The desk is open.\n\n{line}", f"{line}\n\nAll pay at the desk."))
+    assert context.text.count(line) == times
+    assert decision(context, "b").stripped_chars == len(line) * (2 - times)
+
+
 def test_fourteen_dutch_characters_go_where_offsets_prove_them():
     """... unless offsets prove them."""
     start = SHORT_FIRST.index("brengt")
