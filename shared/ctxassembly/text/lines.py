@@ -30,6 +30,7 @@ MAX_RECORD, MAX_RECORD_LINES = 1_200, 30
 """Characters and lines of the longest entry and record that are read whole. Of more, a part can be understood."""
 _BAR, _HASH, _TAG, _CLOSE, _COMMA, _FEED = map(ord, "|#<},\n")
 _IS_BRACE = table_of("{}")
+_QUESTION = table_of("?\uff1f")
 _MARKS = table_of("*_")
 """Of emphasis: a line between two of them is a heading."""
 _BULLETS = table_of("-*+\u2022\u00b7\u2023\u25aa\u25e6\u2013\u2014")
@@ -84,7 +85,7 @@ def read_lines(starts: Ints, ends: Ints, kinds: Bytes, plain: Codes) -> Lines:
         is_ended,
         begins & (plain[first] == _BAR) | is_tag,
         begins & _is_item(kinds, plain, first),
-        begins & ((plain[first] == _HASH) | is_bold) & ~is_ended,
+        begins & ((plain[first] == _HASH) | is_bold) & (~is_ended | _QUESTION[plain[last - 2 * is_bold]]),
     )
 
 

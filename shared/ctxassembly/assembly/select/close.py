@@ -25,6 +25,8 @@ class Closing(NamedTuple):
     """For each unit but the first and the last, whether a gap of it alone is closed."""
     unread: Bools
     """Which units are never read: barred ones, and copies of others."""
+    leads_on: Bools
+    """For each unit but the last two, whether it and the next one need the one after them, as a heading above one."""
 
     def with_needed(self, mask: Bools) -> Bools:
         """Return `mask` with the rest of the entries of its units, and what they need."""
@@ -35,6 +37,7 @@ class Closing(NamedTuple):
             mask |= is_read[entries]
         if needs is not None:
             mask[needs[mask]] = True
+            mask[2:] |= mask[:-2] & self.leads_on
         return mask & ~self.unread
 
     def close(self, mask: Bools) -> Bools:
@@ -56,7 +59,10 @@ def closing(units: Units, copies: Collection[int] = ()) -> Closing:
     """Return what is read with chosen `units`: what they need, and gaps of one. `copies` are read elsewhere."""
     unread = units.barred.copy()
     unread[[*copies]] = True
-    return Closing(units, units.continues[1:-1] & units.continues[2:], unread)
+    leads = np.zeros(max(len(unread) - 1, 0), bool)
+    if units.needs is not None:
+        leads = units.needs[:-1] == np.arange(1, len(unread))
+    return Closing(units, units.continues[1:-1] & units.continues[2:], unread, leads[:-1] & leads[1:])
 
 
 def first_units(order: Ints, count: int, rules: Closing, size: int) -> Bools:

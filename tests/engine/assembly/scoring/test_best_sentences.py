@@ -183,6 +183,16 @@ LIST = "Bring the following:\n\n- a towel\n- soap\n  in a box\n- a coin for the 
             12,
             ["Bring the following:", "- a coin for the locker"],
         ),
+        *(
+            (
+                "a heading has the text below, whatever headings are between, also one that asks",
+                f"# The gastroscopy\n\n## {between}\n\n### Food and drink\n\nA meal hides much of what is to be seen.",
+                "A gastroscopy?",
+                20,
+                ["# The gastroscopy", "### Food and drink\n\nA meal hides much"],
+            )
+            for between in ("On the day before", "What to do before?")
+        ),
         ("an entry is whole", ROSTER, "Surgery Tuesday?", 11, ["Dr. Bob Smit\nSurgery\nTuesday 13 to 17"]),
         ("an entry is whole below its heading, too", f"# Who\n\n{ROSTER}", "Friday 8?", 7, ["Dr. Cem Kaya\nFriday 8"]),
         ("a row in HTML has its head", TAGS, "When is Cem there?", 12, ["<th>hours</th>", "<td>Cem</td>"]),
