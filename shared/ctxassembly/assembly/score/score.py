@@ -13,9 +13,9 @@ from ctxassembly.assembly.score.names import name_values, title_values
 from ctxassembly.assembly.score.speakers import speaker_values
 from ctxassembly.assembly.score.weights import WEIGHTS
 from ctxassembly.assembly.score.words import word_values
+from ctxassembly.assembly.tables import rows_with_heads
 from ctxassembly.assembly.units import Units, best_of_chunks
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.text.terms import query_terms
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Floats
@@ -38,7 +38,7 @@ def score_by_query(text: Text, pool: Pool, units: Units, query: str, keys: Metad
     offered = np.isfinite(retrieved)
     if not offered.any():  # signs alone, of which each chunk has a part
         return units
-    by_words, headings = word_values(text, units, query_terms(query), query, offered, WEIGHTS)
+    by_words, headings = word_values(text, units, query, rows_with_heads(text, pool, units), offered, WEIGHTS)
     values = retrieved + by_words + WEIGHTS.name * name_values(pool, query, keys)[units.documents]
     if (turns := speaker_values(text, units, query)) is not None:
         values += WEIGHTS.speaker * turns

@@ -34,19 +34,23 @@ _HASH, _NEWLINE = ord("#"), ord("\n")
 
 
 def word_values(
-    text: Text, units: Units, terms: Terms, query: str, offered: Bools, weights: Weights
+    text: Text, units: Units, query: str, tables: tuple[Ints, Ints], offered: Bools, weights: Weights
 ) -> tuple[Floats, Floats]:
     """Return the value of each sentence by the words of `query`, and how much its section's heading has of them.
 
-    `offered` are the sentences that may be chosen. The second is 1 for as much as the best sentence has, and 0 for up
-    to half of that.
+    `tables` has the numbers of rows of tables and of their heads. A row has the words of its head, too: else the head,
+    whose words no row repeats, would be the best of its table, with the rows next to it. `offered` are the sentences
+    that may be chosen. The second is 1 for as much as the best sentence has, and 0 for up to half of that.
     """
+    terms = query_terms(query)
     starts, size, number = units.starts, len(units.starts), len(terms.keys) + len(terms.stems)
     if not number:
         return np.zeros(size), np.zeros(size)
     offsets, found = find_terms(scan(text.text), terms)
     at = np.searchsorted(starts, offsets, "right") - 1
     counts = np.bincount(at * number + found, minlength=size * number).reshape(size, number).astype(float)
+    rows, heads = tables
+    counts[rows] = np.maximum(counts[rows], counts[heads])
     total = np.zeros((size + 1, number))
     np.cumsum(counts, 0, out=total[1:])
     by_chunk = total[units.lasts] - total[units.firsts]

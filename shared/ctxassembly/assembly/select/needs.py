@@ -12,14 +12,14 @@ import numpy as np
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
-from ctxassembly.assembly.select.heads import Head, find_heads, head_of, separated_rows
+from ctxassembly.assembly.tables import read_rows, run_starts
 from ctxassembly.assembly.units import Units
 from ctxassembly.text.kinds import table_of
-from ctxassembly.text.lines import Lines, entries, find_records, inside, read_lines
+from ctxassembly.text.lines import entries, find_records, inside, read_lines
 from ctxassembly.text.scan import scan
 
 if TYPE_CHECKING:
-    from ctxassembly.assembly.units import Bools, Ints
+    from ctxassembly.assembly.units import Ints
 
 SHORT = 60
 """Characters below which a sentence says little without the one next to it."""
@@ -35,9 +35,8 @@ def with_needs(text: Text, pool: Pool, units: Units) -> Units:
     begins_line = lines.begins | ~units.continues
     is_linked = np.append(units.continues[1:], False)  # the next sentence goes on
     ends_paragraph = lines.ends_paragraph | ~is_linked
-    heads = find_heads(text, pool, has_rows=bool(lines.is_row.any()))
     line = np.maximum.accumulate(np.where(begins_line, numbers, 0))
-    is_separated = separated_rows(text, units, lines, heads)[line]
+    is_separated, head = read_rows(text, pool, units, lines)
     lines = lines._replace(is_row=lines.is_row | is_separated)
     is_row, is_item = lines.is_row, lines.is_item
     has_colon = _COLONS[plain[lines.last - 2 * lines.is_heading]] | _COLONS[plain[lines.last]]
@@ -59,40 +58,14 @@ def with_needs(text: Text, pool: Pool, units: Units) -> Units:
     # Sentences of an item that begin no line, or an indented one, belong to it.
     is_other = begins_line & (is_item | (lines.first == lines.starts))
     in_list = is_item[np.maximum.accumulate(np.where(is_other, numbers, 0))]
-    stem = _run_starts(in_list, ~units.continues) - 1
+    stem = run_starts(in_list, ~units.continues) - 1
     has_stem = in_list & (stem >= 0) & introduces[stem]
     needs = np.where(has_stem, stem, needs)
     if is_row.any():
-        head = _heads_of_rows(text, units, lines, heads)
         # A head says nothing without a row.
         is_head = is_row & (head == numbers) & np.append(is_row[1:], False) & is_linked
         needs = np.where(is_head, np.minimum(numbers + 1, size - 1), np.where(is_row, head, needs))
     return units._replace(needs=needs, entries=entry)
-
-
-def _run_starts(mask: Bools, begins: Bools) -> Ints:
-    """Return for each unit the first one of the run in `mask` that it is in; of others nothing is meant.
-
-    A run also begins where `begins` is true.
-    """
-    is_first = mask & (begins | ~np.append(False, mask[:-1]))
-    starts: Ints = np.maximum.accumulate(np.where(is_first, np.arange(len(mask)), 0))
-    return starts
-
-
-def _heads_of_rows(text: Text, units: Units, lines: Lines, heads: list[Head]) -> Ints:
-    """Return for each row the head of its table; for a head, and where none is known, itself."""
-    numbers = np.arange(len(units.starts))
-    own = np.searchsorted(units.starts, [head.start for head in heads], "right") - 1
-    begins = ~units.continues
-    begins[own] = True
-    found = _run_starts(lines.is_row, begins)
-    # A table that goes on after a gap has its head before that.
-    for number in np.flatnonzero(lines.is_row & ~units.continues).tolist():
-        head = head_of(text, heads, int(lines.first[number]), int(units.documents[number]))
-        rows = found == number
-        found[rows] = numbers[rows] if head is None else own[heads.index(head)]
-    return np.where(lines.is_row, found, numbers)
 
 
 def _better_neighbor(units: Units) -> Ints:

@@ -15,11 +15,11 @@ from ctxassembly.assembly.render.write import RUN_SEPARATOR, write
 from ctxassembly.assembly.select.close import closing
 from ctxassembly.assembly.select.cut import cut_at, cut_best, sentence_ends
 from ctxassembly.assembly.select.fit import Costs, Filling, Fitted, Selection, fit
-from ctxassembly.assembly.select.heads import with_heads
 from ctxassembly.assembly.select.needs import with_needs
 from ctxassembly.assembly.select.parts import parts_of
 from ctxassembly.assembly.select.relevant import relevant
 from ctxassembly.assembly.select.repeats import repeats_itself, without_repeats
+from ctxassembly.assembly.tables import with_heads
 from ctxassembly.assembly.units import PARTS, Units, best_first, merge
 from ctxassembly.data.chunks import Span
 

@@ -115,6 +115,20 @@ def test_rows_of_any_kind_have_their_head_at_any_limit(kind: str, limit: int, qu
     assert set(cells) <= {part for line in lines for part in line.split("\n")}
 
 
+@pytest.mark.parametrize("mark", ["|", ";"])
+def test_the_words_of_a_head_are_those_of_all_its_rows(mark: str):
+    """A question names the column and the row: the first rows, below the head, don't come before the one asked for."""
+    lines = [f" {mark} ".join((f"treatment{n}", f"{12 * n},50", f"{n % 50 + 5}")) for n in range(90)]
+    head = f" {mark} ".join(("treatment", "fee", "minutes"))
+    if mark == "|":
+        lines, head = [f"| {line} |" for line in lines], f"| {head} |\n|---|---|---|"
+    texts = ["\n".join(lines[at : at + 18]) for at in range(0, 90, 18)]
+    chunks = [Chunk(f"T{at}", "T", text, at) for at, text in enumerate([f"{head}\n{texts[0]}", *texts[1:]])]
+    context = context_of(AssemblyConfig(max_tokens=150), 0, 2, query="What is the fee of treatment51?", chunks=chunks)
+    assert lines[51] in context.text
+    assert head in context.text
+
+
 @pytest.mark.parametrize("lines", ["|" * 40_000, "| " * 40_000 + "x\n", "|-" * 20_000 + "x"])
 def test_a_line_of_bars_takes_no_longer_than_its_length(lines: str):
     """It took seconds: a rule was looked for at each bar, up to the end of the line."""

@@ -1,4 +1,4 @@
-"""Heads of tables that go on in another chunk: rows without them say nothing.
+"""Rows of tables and their heads, which may be in another chunk: rows without them say nothing.
 
 A splitter cuts a long table anywhere. A chunk that begins with a row needs the head of the last table before it in its
 document that has as many columns. In Markdown a rule of dashes below a row says that it is a head, in HTML it is the
@@ -15,10 +15,11 @@ import numpy as np
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.units import Units, divide
+from ctxassembly.text.lines import Lines, read_lines
+from ctxassembly.text.scan import scan
 
 if TYPE_CHECKING:
-    from ctxassembly.assembly.units import Bools
-    from ctxassembly.text.lines import Lines
+    from ctxassembly.assembly.units import Bools, Ints
 
 _RULE = re.compile(r"^[^\S\n]*\|[ \t:|+=]*-[ \t:|+=-]*(?=\r?\n)", re.MULTILINE)
 _TAGGED_HEAD = re.compile(
@@ -92,7 +93,7 @@ def head_of(text: Text, heads: list[Head], start: int, document: int) -> Head | 
     return None
 
 
-def separated_rows(text: Text, units: Units, lines: Lines, heads: list[Head]) -> Bools:
+def _separated_rows(text: Text, units: Units, lines: Lines, heads: list[Head]) -> Bools:
     """Return which sentences begin a line of a document of separated values."""
     found = np.zeros(len(units.starts), bool)
     for head in heads:
@@ -101,6 +102,54 @@ def separated_rows(text: Text, units: Units, lines: Lines, heads: list[Head]) ->
                 start = int(units.starts[number])
                 found[number] = text.text.count(head.mark, start, text.text.find("\n", start)) >= head.marks
     return found
+
+
+def rows_with_heads(text: Text, pool: Pool, units: Units) -> tuple[Ints, Ints]:
+    """Return the numbers of the sentences in rows whose head is known, and for each the number of its head."""
+    if not find_heads(text, pool, has_rows="|" in text.text or "<t" in text.text):
+        return np.zeros(0, np.intp), np.zeros(0, np.intp)
+    known = scan(text.text)
+    lines = read_lines(units.starts, units.ends, known.kinds, known.plain)
+    _, heads = read_rows(text, pool, units, lines)
+    rows = np.flatnonzero(heads != np.arange(len(heads)))
+    return rows, heads[rows]
+
+
+def read_rows(text: Text, pool: Pool, units: Units, lines: Lines) -> tuple[Bools, Ints]:
+    """Return which sentences are in a row of separated values, and for each of any row the head of its table.
+
+    A head, and a sentence of which none is known, has its own number.
+    """
+    heads = find_heads(text, pool, has_rows=bool(lines.is_row.any()))
+    line = np.maximum.accumulate(np.where(lines.begins | ~units.continues, np.arange(len(units.starts)), 0))
+    is_separated = _separated_rows(text, units, lines, heads)[line]
+    lines = lines._replace(is_row=lines.is_row | is_separated)
+    return is_separated, _heads_of_rows(text, units, lines, heads)
+
+
+def run_starts(mask: Bools, begins: Bools) -> Ints:
+    """Return for each unit the first one of the run in `mask` that it is in; of others nothing is meant.
+
+    A run also begins where `begins` is true.
+    """
+    is_first = mask & (begins | ~np.append(False, mask[:-1]))
+    starts: Ints = np.maximum.accumulate(np.where(is_first, np.arange(len(mask)), 0))
+    return starts
+
+
+def _heads_of_rows(text: Text, units: Units, lines: Lines, heads: list[Head]) -> Ints:
+    """Return for each row the head of its table; for a head, and where none is known, itself."""
+    numbers = np.arange(len(units.starts))
+    own = np.searchsorted(units.starts, [head.start for head in heads], "right") - 1
+    begins = ~units.continues
+    begins[own] = True
+    found = run_starts(lines.is_row, begins)
+    # A table that goes on after a gap has its head before that.
+    for number in np.flatnonzero(lines.is_row & ~units.continues).tolist():
+        head = head_of(text, heads, int(lines.first[number]), int(units.documents[number]))
+        rows = found == number
+        found[rows] = numbers[rows] if head is None else own[heads.index(head)]
+    return np.where(lines.is_row, found, numbers)
 
 
 def with_heads(text: Text, pool: Pool, units: Units) -> Units:
