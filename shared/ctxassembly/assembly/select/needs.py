@@ -42,7 +42,9 @@ def with_needs(text: Text, pool: Pool, units: Units) -> Units:
     has_colon = _COLONS[plain[lines.last - 2 * lines.is_heading]] | _COLONS[plain[lines.last]]
     is_short = lines.last - lines.first + 1 < SHORT
     is_label = begins_line & ~lines.is_ended & ~is_row & ~is_item & is_short & ends_paragraph
-    introduces = (has_colon | is_label | lines.is_heading) & is_linked
+    # "The contract ends" above "a) by notice", on a line of its own without a stop.
+    has_items = lines.ends & ~lines.is_ended & ~is_row & ~is_item & np.append(is_item[1:], False)
+    introduces = (has_colon | is_label | has_items | lines.is_heading) & is_linked
 
     needs = np.where(introduces, np.minimum(numbers + 1, size - 1), numbers)
     says_little = is_short & lines.is_ended & ~(begins_line & ends_paragraph) & ~introduces & ~is_item

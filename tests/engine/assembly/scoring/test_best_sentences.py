@@ -183,6 +183,13 @@ LIST = "Bring the following:\n\n- a towel\n- soap\n  in a box\n- a coin for the 
             12,
             ["Bring the following:", "- a coin for the locker"],
         ),
+        (
+            "also one without a colon",
+            LIST.replace("Bring the following:\n\n", "(2) Visitors should bring\n"),
+            "Is a coin for the locker needed?",
+            12,
+            ["(2) Visitors should bring", "- a coin for the locker"],
+        ),
         *(
             (
                 "a heading has the text below, whatever headings are between, also one that asks",
