@@ -58,8 +58,10 @@ def _find_forms(patterns: FormPatterns, text: str) -> list[int]:
         begin = found.start() + 1
         end = text.find("\n", begin)
         line = text[begin : end if end >= 0 else len(text)]
-        places = _origins(line, [*_find_folded(patterns.form, fold_lookalikes(line))])
-        begins += [begin + at for at in places]
+        is_plain = line.isascii() and line.isprintable()
+        offsets = range(len(line)) if is_plain else fold_offsets(line)
+        said = line if is_plain else "".join([line[at] for at in offsets])
+        begins += [begin + offsets[at] for at in _find_folded(patterns.form, fold_lookalikes(line), said)]
         found = patterns.prefilter.search(small, begin + len(line))
     return begins
 
@@ -72,8 +74,11 @@ def _origins(line: str, places: list[int]) -> list[int]:
     return [offsets[at] for at in places]
 
 
-def _find_folded(form: re.Pattern[str], line: str) -> Iterator[int]:
-    """Yield the offsets of forms up to the first word of the folded `line`, which the number of an item isn't."""
+def _find_folded(form: re.Pattern[str], line: str, said: str) -> Iterator[int]:
+    """Yield the offsets of forms up to the first word of the folded `line`, which the number of an item isn't.
+
+    `said` has the character before folding at each place: the sign of a currency looks like a letter and is no word.
+    """
     if _is_table_rule(line):
         return
     at = 0
@@ -82,7 +87,7 @@ def _find_folded(form: re.Pattern[str], line: str) -> Iterator[int]:
             yield at
         if item := _ITEM.match(line, at):
             at = item.end()
-        elif _WORD.match(line, at):
+        elif _WORD.match(said, at):
             return
         else:
             at += 1

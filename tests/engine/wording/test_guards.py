@@ -308,3 +308,8 @@ def test_hostile_text_takes_linear_time(form: str):
         began = time.process_time()
         assemble(hits_of(chunks), config)
         assert time.process_time() - began < 3, seed
+
+
+@pytest.mark.parametrize("sign", ["¥", "￥", "₩ ", "§ "])
+def test_a_sign_that_looks_like_a_letter_is_no_word_before_a_label(sign: str) -> None:
+    assert escape_labels(f"{sign}[2] Source: b.pdf", "numbered") == f"{sign}\\[2] Source: b.pdf"
