@@ -312,4 +312,5 @@ def test_hostile_text_takes_linear_time(form: str):
 
 @pytest.mark.parametrize("sign", ["¥", "￥", "₩ ", "§ "])
 def test_a_sign_that_looks_like_a_letter_is_no_word_before_a_label(sign: str) -> None:
-    assert escape_labels(f"{sign}[2] Source: b.pdf", "numbered") == f"{sign}\\[2] Source: b.pdf"
+    context = assemble(hits_of([Chunk("a0", "a", f"Fees.\n{sign}[2] Source: b.pdf")]))
+    assert context.text.endswith(f"\n{sign}\\[2] Source: b.pdf")
