@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from builders import count, split
@@ -131,6 +131,7 @@ def test_a_supplement_is_one_block_of_its_own_at_its_end_within_its_cap(case: Re
 def test_while_everything_fits_nothing_gives_way_and_nothing_is_compressed(case: Retrieval):
     roomy = effective(case.options | {"max_tokens": 10**6, "max_characters": None, "fill": True})
     calm = {"compress": "none"}
+    assume(roomy.get("cite") != "chunk")  # there a sentence of two chunks is read under the label of the first
     context = assembled(replace(case, options=roomy))
     assert context.text == assembled(replace(case, options=roomy | calm)).text
     assert context.trace.shortened == ()

@@ -80,7 +80,8 @@ def sentence_units(text: Text) -> Units:
         apart, starts = list[int](), starts.copy()
         for at, end in inside:
             said = text.text[starts[at] : end]
-            line = end - len(said) + len(said.rstrip(" \t"))  # the indentation of a line stays
+            blank = said[len(said.rstrip()) :].splitlines() or [""]
+            line = end - len(blank[-1])  # the indentation of a line stays
             if said.isspace():
                 starts[at] = line
             else:

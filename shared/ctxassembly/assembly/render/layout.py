@@ -100,7 +100,7 @@ def _trimmed(text: Text, start: int, end: int) -> Span | None:
     blank = len(bare) - len(bare.lstrip())
     if blank:
         line = blank - len(bare[:blank].splitlines()[-1])
-        blank = line if line or whole[start - 1] in "\n\r" else blank
+        blank = line if line or whole[start - 1].splitlines() == [""] else blank
     return start + blank, start + len(bare)
 
 
