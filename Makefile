@@ -97,7 +97,7 @@ SETS := $(or $(DATA),$(OUT)/sets/python)
 bench: .venv/bench $(if $(DATA),,$(SETS))  ## compare with peers by evidence in the context: DATA="folder ..." OUT=folder ARGS="--every 4"
 	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m quality $(SETS) --out $(OUT) $(ARGS)
 
-curve: .venv/bench .venv/semantic $(if $(DATA),,$(SETS))  ## draw the readme's recall over tokens, ours and the peers': DATA="folder ..." ARGS="--most 100"
+curve: .venv/bench .venv/semantic $(if $(DATA),,$(SETS))  ## draw the readme's recall over tokens, ours and the peers': DATA="folder ..." ARGS="--most 40"
 	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m quality $(SETS) --out $(OUT) --strategies curve --retrieval given \
 	  --budgets 250 500 1000 2000 4000 8000 $(ARGS)
 	@cp $(OUT)/recall.png $(OUT)/recall-dark.png docs/assets/
