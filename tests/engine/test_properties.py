@@ -180,7 +180,7 @@ def test_a_document_retrieved_whole_stands_once_and_in_order(whole: list[str], s
 @given(retrievals(), st.integers(1, 200))
 def test_an_item_is_dropped_only_if_it_does_not_fit_beside_everything_ranked_above_it(case: Retrieval, limit: int):
     """The fill once more, each try an assembly of its own in an unlimited budget."""
-    options = case.options | {"enabled": True, "granularity": "chunk", "dedup": "none"}
+    options = case.options | {"enabled": True, "granularity": "chunk", "dedup": "none", "cite": "document"}
     options = effective(options | {"compress": "none", "max_characters": None, "rank_by": "rank"})
     hits = [Hit(_placed_alone(hit.chunk)) for hit in case.hits]
     context = assemble(hits, AssemblyConfig(**options | {"max_tokens": limit}))
