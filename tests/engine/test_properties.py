@@ -133,7 +133,8 @@ def test_while_everything_fits_nothing_gives_way_and_nothing_is_compressed(case:
     calm = {"compress": "none"}
     assume(roomy.get("cite") != "chunk")  # there a sentence of two chunks is read under the label of the first
     context = assembled(replace(case, options=roomy))
-    assert context.text == assembled(replace(case, options=roomy | calm)).text
+    # Sentences and chunks may begin with other white space.
+    assert context.text.split() == assembled(replace(case, options=roomy | calm)).text.split()
     assert context.trace.shortened == ()
     assert context.trace.excluded == ()
 
