@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 SAMPLES, SAMPLE_CHARS = 5, 120
 """The best units, and the characters of each, by which tokens per cost are estimated before anything is rendered."""
-ALMOST, TRIES, MAX_TRIED = 1.05, 6, 8
-"""Of the estimated room, how much a unit may have to be tried whole; the beginnings that are tried, and the units."""
+TRIES, MAX_TRIED = 6, 8
+"""The beginnings that are tried, and the units."""
 MIN_CUT_TOKENS = 16
 """Tokens of room that are worth the beginning of another chunk: fewer rarely hold a sentence."""
 MIN_CHARACTERS = 2
@@ -127,8 +127,7 @@ def _with_beginnings(page: Page, selection: Selection, tokens_per_cost: float) -
         start, end, document = int(units.starts[number]), int(units.ends[number]), int(units.documents[number])
         room = (1 - selection.fitted.load.share) * page.max_tokens
         characters_per_token = (end - start) / max(float(units.costs[number]), 1.0) / tokens_per_cost
-        is_small = end - start <= ALMOST * room * characters_per_token
-        if is_small and (whole := _with_part(page, selection, (number, end))):
+        if whole := _with_part(page, selection, (number, end)):
             selection = whole
             continue
         if cut < size or room < MIN_CUT_TOKENS:
