@@ -28,7 +28,7 @@ class Weights(NamedTuple):
     """Words of the query in the name of the document's file."""
     speaker: float = 3.0
     """A turn of a speaker whom the query names."""
-    scorer: float = 2.0
+    scorer: float = 2.5
     """What a scorer of the caller says of its ten best sentences."""
 
     @property
