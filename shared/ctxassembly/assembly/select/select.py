@@ -106,10 +106,7 @@ def _choose(page: Page, units: Units, copies: Mapping[int, int]) -> Selection:
     is_filled = config.fill or config.compress != "none" or units.leads is not units.starts
     share_of = cache(partial(_least_share_of, page, units)) if is_filled else None
     found = fit(Filling(costs, rules, written, not is_beginning_read, share_of), order, share_per_cost)
-    if found is None:
-        cut = cut_best(page, units, order, copies)
-        return _with_beginnings(page, cut, tokens_per_cost) if is_beginning_read else cut
-    selection = Selection(found, units, order, copies)
+    selection = cut_best(page, units, order, copies) if found is None else Selection(found, units, order, copies)
     return _with_beginnings(page, selection, tokens_per_cost) if is_beginning_read else selection
 
 
@@ -165,7 +162,7 @@ def _with_part(page: Page, selection: Selection, part: tuple[int, int]) -> Selec
     fitted, units, order, copies, _ = selection
     (number, offset), mask, cuts = part, fitted.mask.copy(), fitted.rendered.layout.cuts
     # What the next chunk has, too, may be read already.
-    alone = min(offset, *units.leads[number + 1 : number + 2].tolist(), offset)
+    alone = min([offset, *units.leads[number + 1 : number + 2].tolist()])
     if _least_share(page, (int(units.starts[number]), alone)) > 1 - fitted.load.share:
         return None
     mask[number] = True
