@@ -11,7 +11,7 @@ import numpy as np
 from ctxassembly.assembly.render.labels import Layout
 from ctxassembly.assembly.render.layout import lay_out
 from ctxassembly.assembly.render.page import Page
-from ctxassembly.assembly.render.write import RUN_SEPARATOR, write
+from ctxassembly.assembly.render.write import CUT_MARK, RUN_SEPARATOR, write
 from ctxassembly.assembly.select.close import closing
 from ctxassembly.assembly.select.cut import cut_at, cut_best, sentence_ends
 from ctxassembly.assembly.select.fit import Costs, Filling, Fitted, Selection, fit
@@ -34,8 +34,8 @@ TRIES, MAX_TRIED = 6, 8
 """The beginnings that are tried, and the units."""
 MIN_CUT_TOKENS = 16
 """Tokens of room that are worth the beginning of another chunk: fewer rarely hold a sentence."""
-MIN_CHARACTERS = 2
-"""Characters of a token in the densest text of words."""
+MIN_CHARACTERS, MAX_CHARACTERS = 2, 8
+"""Characters of a token in the densest text of words, and more than one has in any text of words."""
 
 
 def select(page: Page, units: Units) -> Selection:
@@ -129,32 +129,21 @@ def _with_beginnings(page: Page, selection: Selection, tokens_per_cost: float) -
             continue
         if cut < size or room < MIN_CUT_TOKENS:
             continue
-        if not selection.fitted.mask[units.documents == document].any():
-            room -= page.count(page.headers.around(document, page.pool.documents[document]))
-        if part := _longest_part(page, selection, number, room * characters_per_token):
+        is_known = bool(selection.fitted.mask[units.documents == document].any())
+        around = RUN_SEPARATOR if is_known else page.headers.around(document, page.pool.documents[document])
+        if part := _longest_part(page, selection, number, room - page.count(around + CUT_MARK)):
             selection, cut = part, number
     return selection
 
 
-def _longest_part(page: Page, selection: Selection, number: int, room_characters: float) -> Selection | None:
-    """Return `selection` with as many of the first sentences of a unit as fit; None if not one does."""
-    start, end = int(selection.units.starts[number]), int(selection.units.ends[number])
-    ends = sentence_ends(page.text.text, start, min(end, start + int(2 * room_characters)))
-    place, is_falling, part = max(bisect_right(ends, start + room_characters) - 1, 0), False, None
-    for _ in range(TRIES):
-        if not 0 <= place < len(ends):
-            break
-        found = _with_part(page, selection, (number, ends[place]))
-        if found is None:
-            if part is not None:
-                break
-            place, is_falling = place - 1, True
-        else:
-            part = found
-            if is_falling:
-                break
-            place += 1
-    return part
+def _longest_part(page: Page, selection: Selection, number: int, room: float) -> Selection | None:
+    """Return `selection` with as many of the first sentences of a unit as fit into `room` tokens; None if none does."""
+    start, end, whole = int(selection.units.starts[number]), int(selection.units.ends[number]), page.text.text
+    ends = sentence_ends(whole, start, min(end, start + int(room * MAX_CHARACTERS)))
+    likely = bisect_right(ends, room, key=lambda place: page.count(whole[start:place].strip()))
+    # What is around the text may take more than it seems to.
+    tries = (_with_part(page, selection, (number, place)) for place in reversed(ends[:likely][-TRIES:]))
+    return next(filter(None, tries), None)
 
 
 def _with_part(page: Page, selection: Selection, part: tuple[int, int]) -> Selection | None:
