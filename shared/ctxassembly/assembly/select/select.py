@@ -11,7 +11,7 @@ import numpy as np
 from ctxassembly.assembly.render.labels import Layout
 from ctxassembly.assembly.render.layout import lay_out
 from ctxassembly.assembly.render.page import Page
-from ctxassembly.assembly.render.write import CUT_MARK, RUN_SEPARATOR, write
+from ctxassembly.assembly.render.write import BLOCK_SEPARATOR, CUT_MARK, RUN_SEPARATOR, write
 from ctxassembly.assembly.select.close import closing
 from ctxassembly.assembly.select.cut import cut_at, cut_best, sentence_ends
 from ctxassembly.assembly.select.fit import Costs, Filling, Fitted, Selection, fit
@@ -107,7 +107,7 @@ def _choose(page: Page, units: Units, copies: Mapping[int, int]) -> Selection:
     share_of = cache(partial(_least_share_of, page, units)) if is_filled else None
     found = fit(Filling(costs, rules, written, not is_beginning_read, share_of), order, share_per_cost)
     selection = cut_best(page, units, order, copies) if found is None else Selection(found, units, order, copies)
-    return _with_beginnings(page, selection, tokens_per_cost) if is_beginning_read else selection
+    return _with_beginnings(page, selection) if is_beginning_read else selection
 
 
 def may_not_fit(page: Page) -> bool:
@@ -115,48 +115,62 @@ def may_not_fit(page: Page) -> bool:
     return len(page.text.text) > MIN_CHARACTERS * page.max_tokens
 
 
-def _with_beginnings(page: Page, selection: Selection, tokens_per_cost: float) -> Selection:
+def _with_beginnings(page: Page, selection: Selection) -> Selection:
     """Return `selection` with the next best units that fit whole, and the beginning of the best one that doesn't."""
     left = selection.offered[~selection.fitted.mask[selection.offered]][:MAX_TRIED].tolist()
     size = cut = len(selection.units.starts)
     for at in left:
-        units, number = selection.units, at + (at > cut)  # a unit of which the beginning is read is two
-        start, end, document = int(units.starts[number]), int(units.ends[number]), int(units.documents[number])
+        number = at + (at > cut)  # a unit of which the beginning is read is two
         room = (1 - selection.fitted.load.share) * page.max_tokens
-        characters_per_token = (end - start) / max(float(units.costs[number]), 1.0) / tokens_per_cost
-        if whole := _with_part(page, selection, (number, end)):
+        if whole := _with_part(page, selection, (number, int(selection.units.ends[number]))):
             selection = whole
-            continue
-        if cut < size or room < MIN_CUT_TOKENS:
-            continue
-        is_known = bool(selection.fitted.mask[units.documents == document].any())
-        around = RUN_SEPARATOR if is_known else page.headers.around(document, page.pool.documents[document])
-        if part := _longest_part(page, selection, number, room - page.count(around + CUT_MARK)):
+        elif cut == size and room >= MIN_CUT_TOKENS and (part := _longest_part(page, selection, number, room)):
             selection, cut = part, number
     return selection
 
 
 def _longest_part(page: Page, selection: Selection, number: int, room: float) -> Selection | None:
     """Return `selection` with as many of the first sentences of a unit as fit into `room` tokens; None if none does."""
-    start, end, whole = int(selection.units.starts[number]), int(selection.units.ends[number]), page.text.text
-    ends = sentence_ends(whole, start, min(end, start + int(room * MAX_CHARACTERS)))
-    likely = bisect_right(ends, room, key=lambda place: page.count(whole[start:place].strip()))
+    units, mask, whole = selection.units, selection.fitted.mask, page.text.text
+    start, begin = int(units.starts[number]), _begin(units, mask, number)
+    room -= page.count(_before(page, units, mask, number) + CUT_MARK)
+    if room < page.count(whole[begin:start]):
+        return None
+    ends = sentence_ends(whole, start, min(int(units.ends[number]), begin + int(room * MAX_CHARACTERS)))
+    likely = bisect_right(ends, room, key=lambda place: page.count(whole[begin:place].strip()))
     # What is around the text may take more than it seems to.
     tries = (_with_part(page, selection, (number, place)) for place in reversed(ends[:likely][-TRIES:]))
     return next(filter(None, tries), None)
+
+
+def _before(page: Page, units: Units, mask: Bools, number: int) -> str:
+    """Return what is at least written before a unit: nothing if it goes on, a gap marker, or a header."""
+    if units.continues[number] and mask[number - 1 : number].any():
+        return ""
+    document = int(units.documents[number])
+    if mask[units.documents == document].any():
+        return RUN_SEPARATOR
+    return BLOCK_SEPARATOR + page.headers.around(document, page.pool.documents[document])
+
+
+def _begin(units: Units, mask: Bools, number: int) -> int:
+    """Return where the text of a unit begins beside those in `mask`: with its overlap if the one before isn't read."""
+    if mask[number - 1 : number].any():
+        return int(units.starts[number])
+    return int(max(units.leads[number], units.ends[:number][mask[:number]].max(initial=0)))
 
 
 def _with_part(page: Page, selection: Selection, part: tuple[int, int]) -> Selection | None:
     """Return `selection` with a `part`, the number of a unit and the offset up to which it is read, if that fits."""
     fitted, units, order, copies, _ = selection
     (number, offset), mask, cuts = part, fitted.mask.copy(), fitted.rendered.layout.cuts
-    # What the next chunk has, too, may be read already.
-    alone = min([offset, *units.leads[number + 1 : number + 2].tolist()])
-    if _least_share(page, (int(units.starts[number]), alone)) > 1 - fitted.load.share:
-        return None
     mask[number] = True
     if units.needs is not None:
         mask[units.needs[number]] = True
+    # What the next chunk has, too, may be read already.
+    alone = min([offset, *units.leads[number + 1 : number + 2].tolist()])
+    if _least_share(page, (_begin(units, mask, number), alone)) > 1 - fitted.load.share:
+        return None
     if offset < units.ends[number]:
         start = int(units.starts[number])
         offset = start + len(page.text.text[start:offset].rstrip())
