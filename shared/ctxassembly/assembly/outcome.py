@@ -12,7 +12,7 @@ from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.fates import (
     Known,
     find_fates,
-    find_outcomes,
+    find_unread,
     left_out_note,
     outcomes_by_key,
     shortened_chunks,
@@ -54,33 +54,33 @@ def make_context(
     shortened: dict[int, Shortened] = {}
     everything, empty = (*found.admitted.candidates, *found.neighbors), found.admitted.empty
     decisions = LateTuple(lambda: (decide_empty(candidate, reader) for candidate in empty))
-    outcomes: Sequence[Outcomes] = ()
+    unread: Mapping[int, Outcomes] = {}
     copies = found.copies
     if selection is not None:
         fates = find_fates(text, selection, barred)
         chars_per_token = max(len(rendered.text), 1) / max(load.tokens, 1)
         shortened = shortened_chunks(page, fates, _shortened_by(page), barred.by, chars_per_token)
-        known = Known(text, pool, selection, barred, fates, shortened, chars_per_token, config.window)
-        outcomes = find_outcomes(known)
-        log.notes += filter(None, [left_out_note(known, outcomes)])
+        known = Known(page, selection, barred, fates, shortened, chars_per_token)
+        unread = find_unread(known)
+        log.notes += filter(None, [left_out_note(known, unread)])
         if page.is_by_query and not config.fill:
             log.notes += filter(None, [stopped_note(selection, load.tokens, chars_per_token)])
-        by_key = partial(outcomes_by_key, known, outcomes, is_by_query=page.is_by_query)
+        by_key = partial(outcomes_by_key, known, unread)
         decided = partial(decide, everything, copies=copies, query=query, reader=reader)
         decisions = LateTuple(lambda: (*decided(by_key()), *(decide_empty(candidate, reader) for candidate in empty)))
     labels = rendered.layout.labels
     included = [pool.candidates[number] for number in sorted({at for label in labels for at in label.chunks})]
     if selection is not None:
-        yield from log.end(len(included), lambda: _figures(page, load, outcomes, len(shortened)))
+        yield from log.end(len(included), lambda: _figures(page, load, unread, len(shortened)))
     yield from log.begin("render", len(included))
     cited = cite(text, pool, rendered, reader, shortened)
     figures = {"labels": len(labels), "tokens": load.tokens, "characters": len(cited.text)}
     yield from log.end(len(included), lambda: figures)
-    outside = {pool.candidates[at].key for at, one in enumerate(outcomes) if one.reason == OUTSIDE_WINDOW}
+    outside = {pool.candidates[at].key for at, one in unread.items() if one.reason == OUTSIDE_WINDOW}
     chunks = [copies[one.key][0].key if one.key in copies else one.key for one in everything]
     dropped = {
-        candidate.chunk.document_id
-        for candidate, one in zip(pool.candidates, outcomes, strict=bool(outcomes))
+        pool.candidates[at].chunk.document_id
+        for at, one in unread.items()
         if one.outcome == "dropped" and one.reason not in (BELOW_CUTOFF, OUTSIDE_WINDOW)
     }
     trace = Trace(
@@ -88,7 +88,7 @@ def make_context(
         stages=tuple(log.stages),
         notes=tuple(log.notes),
         hits=len(found.admitted.hits),
-        chunks=len(empty) + sum(key not in outside for key in chunks),
+        chunks=len(empty) + len([key for key in chunks if key not in outside]),
         round_trips=log.round_trips,
         missing=log.missing,
         unscoped=log.unscoped,
@@ -117,10 +117,10 @@ def make_context(
     )
 
 
-def _figures(page: Page, load: Load, outcomes: Sequence[Outcomes], shortened_count: int) -> dict[str, Any]:
+def _figures(page: Page, load: Load, unread: Mapping[int, Outcomes], shortened_count: int) -> dict[str, Any]:
     """Return the figures of the selection for whoever observes its stage."""
     return {
-        **count_by_reason(one.reason for one in outcomes if one.outcome == "dropped"),
+        **count_by_reason(one.reason for one in unread.values() if one.outcome == "dropped"),
         **({"shortened": shortened_count} if shortened_count else {}),
         "hit_tokens": sum(page.hit_counts),
         "tokens": load.tokens,

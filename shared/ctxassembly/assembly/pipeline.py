@@ -111,8 +111,7 @@ def _lacks_best(page: Page, selection: Selection) -> bool:
     """Return True if the best hit is cut because nothing fits whole, or compressed."""
     if selection.note or page.config.compress == "none":
         return bool(selection.note)
-    candidates, units = page.pool.candidates, selection.units
-    best = min(range(len(candidates)), key=lambda at: (candidates[at].distance > 0, candidates[at].rank))
+    best, units = page.best, selection.units
     return not selection.fitted.mask[units.firsts[best] : units.lasts[best]].all()
 
 
@@ -157,6 +156,7 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
         make_headers(pool, config, sent),
         Guards(format_name(config), supplement.own_lines, config.sanitize),
         label_numbers(pool, config, conversation, labels.first),
+        [(one.distance > 0, one.rank, one.distance) for one in pool.candidates],
         count,
         limit,
         counts,

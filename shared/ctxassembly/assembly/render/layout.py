@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ctxassembly.assembly.join import Text
-from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.labels import Label, Layout
 from ctxassembly.assembly.render.order import SortKeys, arrange
 from ctxassembly.assembly.render.page import Page
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
 def lay_out(page: Page, units: Units, mask: Bools) -> Layout:
     """Return the labels of the units in `mask`."""
-    text, pool, config = page.text, page.pool, page.config
+    text, config = page.text, page.config
     is_empty = units.ends <= units.starts
     if is_empty.any():  # a chunk without text of its own ends no run
         mask = mask | (is_empty & mask[np.maximum.accumulate(np.where(is_empty, 0, np.arange(len(mask))))])
@@ -45,7 +43,7 @@ def lay_out(page: Page, units: Units, mask: Bools) -> Layout:
         if not own or not _is_same_label(own[-1], run, config):
             own = _label_with_head(labels, run, config)
         own.append(run)
-    return Layout(_in_order(page, [_label(pool, runs) for runs in labels]), owns)
+    return Layout(_in_order(page, [_label(page.ranks, runs) for runs in labels]), owns)
 
 
 def _begins(text: Text, units: Units, mask: Bools) -> tuple[Ints, list[int]]:
@@ -111,10 +109,10 @@ def _owners(text: Text, owns: list[int], span: Span) -> list[int]:
     return [number for number in near if max(start, owns[number]) < min(end, text.ends[number])]
 
 
-def _label(pool: Pool, runs: Sequence[_Run]) -> Label:
+def _label(ranks: Sequence[tuple[bool, int, int]], runs: Sequence[_Run]) -> Label:
     """Return the label of `runs`."""
     first, chunks = runs[0], tuple(dict.fromkeys([number for run in runs for number in run.chunks]))
-    best = min(chunks, key=partial(_rank, pool))
+    best = min(chunks, key=ranks.__getitem__)
     return Label(
         first.part, first.document, best, chunks, tuple([run.span for run in runs]), max([run.value for run in runs])
     )
@@ -149,7 +147,7 @@ def _in_order(page: Page, labels: list[Label]) -> list[Label]:
     ranks: dict[int, tuple[float, ...]] = {}
     for label in labels:
         # Text of one document stays together: its best rank, or its best value, counts for all of it.
-        rank = (-label.value,) if by_value and order == "auto" else _rank(pool, label.best)
+        rank = (-label.value,) if by_value and order == "auto" else page.ranks[label.best]
         ranks[label.document] = min(ranks.get(label.document, rank), rank)
     named = _sources_and_pages(page, labels) if order == "document_order" else {}
 
@@ -159,17 +157,11 @@ def _in_order(page: Page, labels: list[Label]) -> list[Label]:
             relevance = (label.part, *(ranks[label.document] if is_together else (-label.value,)))
         else:
             is_together = order in ("auto", "documents") or is_whole
-            relevance = ranks[label.document] if is_together else _rank(pool, label.best)
+            relevance = ranks[label.document] if is_together else page.ranks[label.best]
         document_id = pool.candidates[label.chunks[0]].chunk.document_id
         return SortKeys(relevance, document_id, label.runs[0][0], *named.get(label.document, ()))
 
     return arrange(labels, "documents" if order == "auto" else order, sort_keys)
-
-
-def _rank(pool: Pool, number: int) -> tuple[float, ...]:
-    """Return the rank of the chunk `number`; hits come before neighbors."""
-    one = pool.candidates[number]
-    return one.distance > 0, one.rank, one.distance
 
 
 def _sources_and_pages(page: Page, labels: list[Label]) -> dict[int, tuple[str, int | str | None]]:

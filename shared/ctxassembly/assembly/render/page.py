@@ -41,6 +41,8 @@ class Page:
     headers: Headers
     guards: Guards
     numbers: Numbers
+    ranks: Sequence[tuple[bool, int, int]]
+    """By which chunks come one after the other: hits before neighbors, then by rank, then by distance."""
     count: Callable[[str], int]
     """Tokens of a text."""
     max_tokens: int
@@ -59,6 +61,11 @@ class Page:
     def reader(self) -> MetadataReader:
         """The reader of metadata for citations, which the model doesn't read."""
         return self.headers.citation_reader
+
+    @property
+    def best(self) -> int:
+        """The number in the pool of the best chunk."""
+        return min(range(len(self.ranks)), key=self.ranks.__getitem__)
 
     def weigh(self, text: str) -> Load:
         """Return the size of a context."""
