@@ -160,8 +160,6 @@ def render_blocks(
     written += after
     rendered = Rendered.of(layout)
     for place, (number, parts) in enumerate(written, 1):
-        for piece, at in parts:
-            rendered.add(piece, at)
-        rendered.add(f"\n\n{RULE}" if style.has_rule and place < len(written) else "")
-        rendered.end_block(number)
+        rule = f"\n\n{RULE}" if style.has_rule and place < len(written) else ""
+        rendered.add_block([*parts, (rule, OURS)], number)
     return text, pool, rendered

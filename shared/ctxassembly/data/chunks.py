@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from ctxassembly.data.metadata_keys import MetadataKeys, normalize_key
+from ctxassembly.data.metadata_keys import MetadataKeys, normalize_key, with_first_keys
 from ctxassembly.safe_repr import to_id, to_text
 
 Span = tuple[int, int]
@@ -188,12 +188,15 @@ class ChunkRef(NamedTuple):
 ChunkFlag = Literal["keep_whole", "no_neighbors"]
 
 
-def has_flag(chunk: Chunk, flag: ChunkFlag, keys: MetadataKeys) -> bool:
-    """Return True if the metadata of `chunk` has the flag: True or 1, or one of them as text, as in some stores."""
-    value = keys.read(chunk.metadata, flag)
-    if value is None:  # as nearly always
-        return False
-    return value is True or (to_text(value) or "").lower() in ("true", "1")
+def find_flagged(chunks: Iterable[Chunk], flag: ChunkFlag, keys: MetadataKeys) -> list[int]:
+    """Return the places of `chunks` whose metadata have the flag: True or 1, also as text, as in some stores."""
+    names, found = with_first_keys(getattr(keys, flag)), list[int]()
+    for place, chunk in enumerate(chunks):
+        if not names.isdisjoint(chunk.metadata):  # nearly none has it
+            value = keys.read(chunk.metadata, flag)
+            if value is True or (to_text(value) or "").lower() in ("true", "1"):
+                found.append(place)
+    return found
 
 
 _MAX_NAME_CHARS = 40

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
@@ -138,8 +138,7 @@ class MetadataKeys:
     @property
     def heading_keys(self) -> frozenset[str]:
         """The keys that a header reads. A dotted path counts with its first key, too."""
-        keys = {key for particular in _HEADER_FIELDS for key in getattr(self, particular)}
-        return frozenset(keys | {key.partition(".")[0] for key in keys})
+        return with_first_keys(key for particular in _HEADER_FIELDS for key in getattr(self, particular))
 
     def page_number(self, metadata: Mapping[str, Any], number: int) -> int | None:
         """Return the page `number` counted from 1, or None if there is no such page. A printed label stays."""
@@ -181,6 +180,12 @@ def get_path(metadata: Mapping[str, Any], key: str, *, through_lists: bool = Fal
         return get_path(nested, rest, through_lists=through_lists) if isinstance(nested, Mapping) else None
     except Exception:  # noqa: BLE001 - as above: adapters hand on metadata of any class
         return None
+
+
+def with_first_keys(names: Iterable[str]) -> frozenset[str]:
+    """Return keys, and the first key of each dotted path among them: metadata without any of these have no value."""
+    keys = {*names}
+    return frozenset(keys | {key.partition(".")[0] for key in keys})
 
 
 MAX_DEPTH = 16

@@ -124,10 +124,8 @@ def by_score(
 def arrange_hits(ranked: Sequence[Candidate], order: Order, style: Style) -> list[Candidate]:
     """Return `ranked` hits, best first, in reading order."""
     reader = style.reader()
-    places = {hit.key: place for place, hit in enumerate(ranked)}
-
-    def keys(hit: Candidate) -> SortKeys:
-        source, page = reader.known_source(hit.chunk), reader.number(hit.chunk, "page")
-        return SortKeys((places[hit.key],), "", hit.chunk.index or 0, source, page)
-
-    return arrange(ranked, order, keys)
+    keys = [
+        SortKeys((place,), "", hit.chunk.index or 0, reader.known_source(hit.chunk), reader.number(hit.chunk, "page"))
+        for place, hit in enumerate(ranked)
+    ]
+    return [ranked[place] for place in arrange(keys, order)]

@@ -187,9 +187,10 @@ class Guards:
         if new := [run for run in runs if run not in self.known]:
             body = "\n".join([whole[start:end] for start, end in new])
             found = escape_replacements(body, self.format, self.own_lines, sanitize=self.sanitize)
+            self.known.update({run: {} for run in new})
             offset, places = 0, sorted(found)
-            for start, end in new:
-                inside = [at for at in places if offset <= at <= offset + end - start] if places else ()
+            for start, end in new if found else ():  # mostly none
+                inside = [at for at in places if offset <= at <= offset + end - start]
                 self.known[start, end] = {at - offset: (found[at][0] - offset, found[at][1]) for at in inside}
                 offset += end - start + 1
         return self.known

@@ -34,7 +34,7 @@ from ctxassembly.assembly.expansion.diagnostics import describe_lack
 from ctxassembly.assembly.expansion.fetch import Fetched, FetchPolicy, fetch_neighbors
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import CONTAINED, Candidate
-from ctxassembly.data.chunks import Chunk, has_flag, renumber_document
+from ctxassembly.data.chunks import Chunk, find_flagged, renumber_document
 from ctxassembly.data.requests import FetchChunks, Request
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tracing import TraceRecorder
@@ -80,9 +80,8 @@ def _add_neighbors(
     contradictions = find_contradictions([hit.chunk for hit in hits])
     log.notes += describe_contradictions(contradictions, "its chunks are neither joined nor given neighbors")
     alone = {hit.key: hit for hit in hits if hit.chunk.document_id in contradictions}
-    flag = config.keys.no_neighbors[0]
-    flagged = [hit for hit in hits if flag in hit.chunk.metadata and has_flag(hit.chunk, "no_neighbors", config.keys)]
-    silent = {*alone, *(hit.key for hit in flagged)}
+    flagged = find_flagged([hit.chunk for hit in hits], "no_neighbors", config.keys)
+    silent = {*alone, *(hits[place].key for place in flagged)}
     asked = [hit.chunk for hit in hits if hit.key not in silent]
     fetched = Fetched()
     if policy.window and asked:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.labels import Label
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import Candidate, HeaderDetail
+from ctxassembly.data.candidates import HeaderDetail
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.metadata_keys import get_path
+from ctxassembly.data.metadata_keys import get_path, with_first_keys
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.formats import FORMATS, NEEDS, Format, Heading, Lines, page_text
 from ctxassembly.wording.label_guards import escape_labels, escape_value
@@ -32,6 +33,8 @@ class Headers:
     """The writer of headers. A header is written many times while the budget is filled, so it is kept."""
 
     config: AssemblyConfig
+    form: Format | None
+    """The record of the format; None for a function of the caller."""
     pool: Pool
     reader: MetadataReader
     """Leaves out what the model is not to read."""
@@ -41,11 +44,6 @@ class Headers:
     sent_labels: Mapping[int, str]
     """The label under which the conversation has text of each chunk, by number."""
     known: dict[Key, Lines] = field(default_factory=dict)
-
-    @property
-    def form(self) -> Format | None:
-        """The record of the format; None for a function of the caller."""
-        return FORMATS.get(self.config.format) if isinstance(self.config.format, str) else None
 
     def lines(self, number: int, label: Label, detail: HeaderDetail, said: str | None = None) -> tuple[str, str]:
         """Return what is before and after the text of `label`, line breaks included.
@@ -152,27 +150,24 @@ def make_headers(pool: Pool, config: AssemblyConfig, sent: Sent) -> Headers:
     """Return the writer of headers for the chunks of `pool`, some of which may be `sent`."""
     reader = MetadataReader(config.keys, config.language, for_header=True)
     # A header leaves out what the model is not to read; whoever reads a citation may.
-    has_hidden_keys = any(one.chunk.hidden_from_header for one in pool.candidates)
+    has_hidden_keys = any(map(attrgetter("chunk.hidden_from_header"), pool.candidates))
     citation_reader = MetadataReader(config.keys, config.language) if has_hidden_keys else reader
-    return Headers(config, pool, reader, citation_reader, _summaries(pool, config), sent.labels)
+    form = FORMATS.get(format_name(config))
+    return Headers(config, form, pool, reader, citation_reader, _summaries(pool, config, form), sent.labels)
 
 
-def _summaries(pool: Pool, config: AssemblyConfig) -> dict[int, str]:
+def _summaries(pool: Pool, config: AssemblyConfig, form: Format | None) -> dict[int, str]:
     """Return the first summary among the chunks of each document, on one line, by the number of the document."""
     found: dict[int, str] = {}
-    first_keys = {*config.summary_key, *(key.partition(".")[0] for key in config.summary_key)}
-    edges = (*pool.documents, len(pool.candidates))
-    for document, (first, end) in enumerate(pairwise(edges)):
-        own: Iterable[Candidate] = (
-            one for one in pool.candidates[first:end] if not first_keys.isdisjoint(one.chunk.metadata)
-        )
-        summary = next(filter(None, (page_summary(one.chunk, config.summary_key) for one in own)), "")
-        line = one_line(summary)
-        if config.sanitize:
-            line = sanitize_line(line)
+    names = with_first_keys(config.summary_key)
+    for document, (first, end) in enumerate(pairwise((*pool.documents, len(pool.candidates)))):
+        own = [one.chunk for one in pool.candidates[first:end] if not names.isdisjoint(one.chunk.metadata)]
+        if not own:  # as nearly always
+            continue
+        summary = next(filter(None, (page_summary(chunk, config.summary_key) for chunk in own)), "")
+        line = sanitize_line(one_line(summary)) if config.sanitize else one_line(summary)
         if len(summary.splitlines()) > 1:
             line = escape_value(line, format_name(config))
-        form = FORMATS.get(format_name(config))
         if line:
             found[document] = escape_xml(line) if form and form.has_markup else line
     return found

@@ -36,14 +36,17 @@ def lay_out(page: Page, units: Units, mask: Bools) -> Layout:
     columns = (units.parts[first], units.documents[first], stretches, starts, ends, values, units.starts[needed])
     labels: list[list[_Run]] = []
     own: list[_Run] = []
-    for part, document, stretch, *edges, value, head in zip(*(row[order].tolist() for row in columns), strict=True):
+    for part, document, stretch, *edges, value, head in zip(*[row[order].tolist() for row in columns], strict=True):
         if (span := _trimmed(text, *edges)) is None:
             continue
-        run = _Run(part, document, stretch, span, value, head, _owners(text, owns, span))
+        first_chunk, last_chunk = bisect_right(owns, span[0]) - 1, bisect_left(owns, span[1]) - 1
+        run = _Run(part, document, stretch, span, value, head, first_chunk, last_chunk)
         if not own or not _is_same_label(own[-1], run, config):
-            own = _label_with_head(labels, run, config)
+            own = _label_with_head(labels, run) if head < span[0] and config.cite == "passage" else []
+            if not own:
+                labels.append(own)
         own.append(run)
-    return Layout(_in_order(page, [_label(page.ranks, runs) for runs in labels]), owns)
+    return Layout(_in_order(page, [_label(page, owns, runs) for runs in labels]), owns)
 
 
 def _begins(text: Text, units: Units, mask: Bools) -> tuple[Ints, list[int]]:
@@ -85,8 +88,9 @@ class _Run(NamedTuple):
     value: float
     head: int
     """Where the text begins that it needs before it; not before its own start if it needs none."""
-    chunks: Sequence[int]
-    """The chunks that own any of it."""
+    first_chunk: int
+    last_chunk: int
+    """The chunks that own its beginning and its end."""
 
 
 def _trimmed(text: Text, start: int, end: int) -> Span | None:
@@ -102,20 +106,13 @@ def _trimmed(text: Text, start: int, end: int) -> Span | None:
     return start + blank, start + len(bare)
 
 
-def _owners(text: Text, owns: list[int], span: Span) -> list[int]:
-    """Return the numbers of the chunks that own any text of `span`."""
-    start, end = span
-    near = range(max(bisect_right(owns, start) - 1, 0), bisect_left(owns, end))
-    return [number for number in near if max(start, owns[number]) < min(end, text.ends[number])]
-
-
-def _label(ranks: Sequence[tuple[bool, int, int]], runs: Sequence[_Run]) -> Label:
+def _label(page: Page, owns: list[int], runs: Sequence[_Run]) -> Label:
     """Return the label of `runs`."""
-    first, chunks = runs[0], tuple(dict.fromkeys([number for run in runs for number in run.chunks]))
-    best = min(chunks, key=ranks.__getitem__)
-    return Label(
-        first.part, first.document, best, chunks, tuple([run.span for run in runs]), max([run.value for run in runs])
-    )
+    parts, documents, _, spans, values, _, firsts, lasts = zip(*runs, strict=True)
+    within = [range(first, last + 1) for first, last in zip(firsts, lasts, strict=True)]
+    chunks = dict.fromkeys([number for some in within for number in some if owns[number] < page.text.ends[number]])
+    best = min(chunks, key=page.ranks.__getitem__)
+    return Label(parts[0], documents[0], best, tuple(chunks), spans, max(values))
 
 
 def _is_same_label(before: _Run, run: _Run, config: AssemblyConfig) -> bool:
@@ -125,17 +122,16 @@ def _is_same_label(before: _Run, run: _Run, config: AssemblyConfig) -> bool:
     if config.cite == "document":
         return True
     # Between two runs of a passage no whole chunk is left out.
-    steps = run.chunks[0] - before.chunks[-1] if run.chunks and before.chunks else 0
+    steps = run.first_chunk - before.last_chunk
     return steps == 0 if config.cite == "chunk" else before.stretch == run.stretch and steps <= 1
 
 
-def _label_with_head(labels: list[list[_Run]], run: _Run, config: AssemblyConfig) -> list[_Run]:
-    """Return the runs of the label that has what `run` needs before it; of a new one if none has it."""
-    for own in reversed(labels) if run.head < run.span[0] and config.cite == "passage" else ():
+def _label_with_head(labels: list[list[_Run]], run: _Run) -> list[_Run]:
+    """Return the runs of the label that has what `run` needs before it; empty if none has it."""
+    for own in reversed(labels):
         if own[0].part == run.part and any(one.span[0] <= run.head < one.span[1] for one in own):
             return own
-    labels.append([])
-    return labels[-1]
+    return []
 
 
 def _in_order(page: Page, labels: list[Label]) -> list[Label]:
@@ -151,7 +147,8 @@ def _in_order(page: Page, labels: list[Label]) -> list[Label]:
         ranks[label.document] = min(ranks.get(label.document, rank), rank)
     named = _sources_and_pages(page, labels) if order == "document_order" else {}
 
-    def sort_keys(label: Label) -> SortKeys:
+    keys = list[SortKeys]()
+    for label in labels:
         if order == "auto" and by_value:
             is_together = is_whole or label.part == PARTS - 1
             relevance = (label.part, *(ranks[label.document] if is_together else (-label.value,)))
@@ -159,9 +156,8 @@ def _in_order(page: Page, labels: list[Label]) -> list[Label]:
             is_together = order in ("auto", "documents") or is_whole
             relevance = ranks[label.document] if is_together else page.ranks[label.best]
         document_id = pool.candidates[label.chunks[0]].chunk.document_id
-        return SortKeys(relevance, document_id, label.runs[0][0], *named.get(label.document, ()))
-
-    return arrange(labels, "documents" if order == "auto" else order, sort_keys)
+        keys.append(SortKeys(relevance, document_id, label.runs[0][0], *named.get(label.document, ())))
+    return [labels[place] for place in arrange(keys, "documents" if order == "auto" else order)]
 
 
 def _sources_and_pages(page: Page, labels: list[Label]) -> dict[int, tuple[str, int | str | None]]:

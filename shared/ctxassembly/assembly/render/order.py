@@ -9,12 +9,10 @@ decides, divides a long context into parts (`parts.py`), with documents together
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from ctxassembly.config.assembly import Order
-
-T = TypeVar("T")
 
 
 class SortKeys(NamedTuple):
@@ -29,9 +27,9 @@ class SortKeys(NamedTuple):
     """The first page of its document in the context."""
 
 
-def arrange(items: Sequence[T], order: Order, get_keys: Callable[[T], SortKeys]) -> list[T]:
-    """Return `items` in reading order. Ties break by document, then by position."""
-    ranked = sorted(items, key=lambda item: get_keys(item)[:3])
+def arrange(keys: Sequence[SortKeys], order: Order) -> list[int]:
+    """Return the places of units in reading order, given the keys of each. Ties break by document, then by position."""
+    ranked = sorted(range(len(keys)), key=[one[:3] for one in keys].__getitem__)
     if order == "edges" and len(ranked) > 3:
         # Best first, second-best last, the rest descending between: A B C D E -> A C D E B. Against getting lost in the
         # middle (Liu et al. 2023): both ends have what the answer most likely needs.
@@ -44,12 +42,12 @@ def arrange(items: Sequence[T], order: Order, get_keys: Callable[[T], SortKeys])
     if order == "stable":
         # By document, whatever the question: a beginning that two turns of a conversation share can come from a
         # provider's prompt cache. A header with the score (`xml`) ends it early.
-        return sorted(ranked, key=lambda item: get_keys(item)[1:3])
+        return sorted(ranked, key=lambda place: keys[place][1:3])
     if order == "document_order":
         # As one would read the files: passages of one long document in its own order beat the order of relevance
         # (OP-RAG, 2024; DOS RAG, 2025). Documents of one source are ordered by their first page: inside a document its
         # own order is surer than page labels.
-        return sorted(ranked, key=lambda item: _document_order_key(get_keys(item)))
+        return sorted(ranked, key=lambda place: _document_order_key(keys[place]))
     return ranked  # "relevance", and "documents", whose units are whole documents
 
 

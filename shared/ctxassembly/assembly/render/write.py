@@ -5,7 +5,7 @@ Text of a document that could pass for ours is made harmless here (`label_guards
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxassembly.assembly.render.labels import Layout
@@ -21,6 +21,8 @@ RUN_SEPARATOR = f"\n{GAP}\n"
 CUT_MARK = f" {GAP}"
 OURS = -1
 """The place of a piece that is in no chunk."""
+Piece = tuple[str, int]
+"""A text, and where it is in the joined text of the chunks; `OURS` if it isn't."""
 
 
 class Rendered(NamedTuple):
@@ -45,20 +47,14 @@ class Rendered(NamedTuple):
         """The text of the context."""
         return "".join(self.pieces)
 
-    def add(self, text: str, place: int = OURS) -> None:
-        """Add a piece, with the separator before it if it begins a block."""
-        if not text:
-            return
-        if self.ends and self.ends[-1] == len(self.pieces):
-            self.pieces.append(BLOCK_SEPARATOR)
-            self.places.append(OURS)
-        self.pieces.append(text)
-        self.places.append(place)
-
-    def end_block(self, number: int = 0) -> None:
-        """End the block of the label `number`; of a text of which all was taken out it has a gap marker."""
-        if len(self.pieces) == (self.ends[-1] if self.ends else 0):
-            self.add(GAP)
+    def add_block(self, block: Iterable[Piece], number: int = 0) -> None:
+        """Add a block with the label `number`; of a text of which all was taken out it has a gap marker."""
+        written = [piece for piece in block if piece[0]] or [(GAP, OURS)]
+        if self.ends:
+            written.insert(0, (BLOCK_SEPARATOR, OURS))
+        for text, place in written:
+            self.pieces.append(text)
+            self.places.append(place)
         self.ends.append(len(self.pieces))
         self.numbers.append(number)
 
@@ -67,36 +63,32 @@ def write(page: Page, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) 
     """Return the text of the labels of `layout`, and the supplement after or before it."""
     rendered, supplement = Rendered.of(layout), page.supplement.text
     if supplement and page.supplement.is_first:
-        rendered.add(supplement)
-        rendered.end_block()
+        rendered.add_block([(supplement, OURS)])
     whole, documents = page.text.text, set[int]()
     replaced = page.guards.replaced(whole, [run for label in layout.labels for run in label.runs])
     for number, label in zip(page.numbers.of(layout.labels), layout.labels, strict=True):
         said = None if label.document in documents else whole[label.runs[0][0] : label.runs[0][1]]
         header, footer = page.headers.lines(number, label, detail, said)
         documents.add(label.document)
-        rendered.add(header)
-        for place, run in enumerate(label.runs):
-            rendered.add(RUN_SEPARATOR if place else "")
-            if changes := replaced[run]:
-                for piece, start in with_changes(whole, run, changes):
-                    bare = piece if rendered.pieces else piece.lstrip()
-                    rendered.add(bare, start if start == OURS else start + len(piece) - len(bare))
-            else:
+        block = [(header, OURS)] if header else list[Piece]()
+        for run in label.runs:
+            if run is not label.runs[0]:
+                block.append((RUN_SEPARATOR, OURS))
+            changes = replaced[run]
+            for piece, start in with_changes(whole, run, changes) if changes else ((whole[run[0] : run[1]], run[0]),):
                 # Callers strip the ends of a context.
-                start = run[0] if rendered.pieces else run[1] - len(whole[run[0] : run[1]].lstrip())
-                rendered.add(whole[start : run[1]], start)
+                bare = piece if rendered.pieces or block else piece.lstrip()
+                if bare:
+                    block.append((bare, start if start == OURS else start + len(piece) - len(bare)))
         if label.runs[-1][1] in layout.cuts and detail is not HeaderDetail.NONE:
-            rendered.add(CUT_MARK)
-        rendered.add(footer)
-        rendered.end_block(number)
+            block.append((CUT_MARK, OURS))
+        rendered.add_block([*block, (footer, OURS)], number)
     if supplement and not page.supplement.is_first:
-        rendered.add(supplement)
-        rendered.end_block()
+        rendered.add_block([(supplement, OURS)])
     return rendered
 
 
-def with_changes(whole: str, run: Span, changes: Replacements) -> Iterator[tuple[str, int]]:
+def with_changes(whole: str, run: Span, changes: Replacements) -> Iterator[Piece]:
     """Yield the text of `run` with what is replaced in it, each verbatim stretch with its place."""
     at, end = run
     for offset, (stop, replacement) in changes.items():

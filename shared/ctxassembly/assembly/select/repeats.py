@@ -17,7 +17,7 @@ import numpy as np
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.units import Units, divide, sentence_units
-from ctxassembly.data.chunks import has_flag
+from ctxassembly.data.chunks import find_flagged
 from ctxassembly.text.lines import read_lines
 from ctxassembly.text.scan import scan
 from ctxassembly.text.sentence_starts import last_characters
@@ -58,10 +58,10 @@ def without_repeats(page: Page, units: Units) -> tuple[Units, dict[int, int]]:
     """
     text, pool = page.text, page.pool
     repeats = [*find_repeats(text, _ranks(page, units))]
-    for number, one in enumerate(pool.candidates) if repeats else ():
-        if has_flag(one.chunk, "keep_whole", page.config.keys):
-            begin, end = text.begins[number], text.ends[number]
-            repeats = [one for one in repeats if one.end <= begin or one.start >= end]
+    chunks = [one.chunk for one in pool.candidates]
+    for number in find_flagged(chunks, "keep_whole", page.config.keys) if repeats else ():
+        begin, end = text.begins[number], text.ends[number]
+        repeats = [one for one in repeats if one.end <= begin or one.start >= end]
     if not repeats:
         return units, {}
     if units.leads is units.starts:

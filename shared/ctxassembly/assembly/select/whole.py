@@ -13,7 +13,7 @@ from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.render.write import write
 from ctxassembly.assembly.score.score import rank_values
 from ctxassembly.assembly.units import Units, best_in_chunks, chunk_units, merge
-from ctxassembly.data.chunks import has_flag
+from ctxassembly.data.chunks import find_flagged
 from ctxassembly.safe_repr import safe_repr
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def keep_marked(page: Page, units: Units, notes: list[str]) -> Units:
     A hit that doesn't fit whole is as any other, and a note says so; a neighbor that doesn't isn't read.
     """
     candidates, text, keys = page.pool.candidates, page.text, page.config.keys
-    marked = [number for number, one in enumerate(candidates) if has_flag(one.chunk, "keep_whole", keys)]
+    marked = find_flagged([one.chunk for one in candidates], "keep_whole", keys)
     if not marked:
         return units
     begins, values, relevance = np.ones(len(units.starts), bool), units.values.copy(), units.relevance.copy()
