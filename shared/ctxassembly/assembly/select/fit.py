@@ -201,16 +201,16 @@ def _with_unit(filling: Filling, kept: Fitted, number: int, around: tuple[float,
     `around` are the cost that a header or a gap has at least, and the share of the limit that one unit of cost takes.
     """
     (cost, share_per_cost), room = around, 1 - kept.load.share
-    least = filling.share_of(number) if filling.share_of else 0.0
-    if kept.mask[number] or least + cost * share_per_cost > room:
+    share_of, least = filling.share_of or (lambda _: 0.0), cost * share_per_cost
+    if kept.mask[number] or share_of(number) + least > room:
         return None
     mask = kept.mask.copy()
     mask[number] = True
     needed = filling.rules.with_needed(mask.copy())
     closed = filling.rules.close(mask)
     for one in (closed, needed) if (closed != needed).any() else (closed,):
-        added = float(filling.costs.units.costs[one & ~kept.mask].sum())
-        if LEAST * added * share_per_cost <= room and (found := filling.write(one)).load.share <= 1:
+        added = np.flatnonzero(one & ~kept.mask).tolist()
+        if sum(map(share_of, added)) + least <= room and (found := filling.write(one)).load.share <= 1:
             return found
     return None
 

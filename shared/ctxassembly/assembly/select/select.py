@@ -90,8 +90,10 @@ def _choose(page: Page, units: Units, copies: Mapping[int, int]) -> Selection:
     headers, gap = _header_costs(page)
     groups = PARTS * units.documents + units.parts
     reach = {"document": 0, "passage": 1, "chunk": 0}[config.cite]
-    chunks = np.searchsorted(page.text.owns, units.starts, "right")
-    places = groups if config.cite == "document" else chunks + units.parts * (len(page.text.owns) + 2)
+    # Two chunks between which the text breaks off have no label in common.
+    chunks = sum(np.searchsorted(edges, units.starts, "right") for edges in (page.text.owns, page.text.breaks))
+    size = len(page.text.owns) + len(page.text.breaks)
+    places = groups if config.cite == "document" else chunks + units.parts * (size + 2)
     costs = Costs(units, groups, headers / tokens_per_cost, gap / tokens_per_cost, places, reach)
 
     def written(mask: Bools) -> Fitted:
