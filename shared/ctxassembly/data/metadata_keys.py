@@ -111,7 +111,7 @@ class MetadataKeys:
             if value is not None or ("." in key and (value := get_path(metadata, key, through_lists=True)) is not None):
                 return value
         if name == "section":
-            levels = (get_path(metadata, key) for key in self.headings)
+            levels = [get_path(metadata, key) for key in self.headings]
             return [level for level in levels if level is not None] or None
         return None
 

@@ -39,8 +39,8 @@ HALF = 0.5
 """Of the room, what is tried where the estimates of units that fill it were too low, as of rows of numbers."""
 MIN_COST = 5
 """Tokens of the smallest rest of room that is worth a try by estimates."""
-LEAST = 0.6
-"""Of the estimated cost, what something has at least; what may fit by that is counted, and then tried."""
+LEAST, LEAST_AROUND = 0.6, 0.8
+"""Of the estimated cost, what a text has at least, and what is around it. What may fit by that is counted and tried."""
 
 
 class Fitted(NamedTuple):
@@ -183,7 +183,7 @@ def _with_all(filling: Filling, kept: Fitted, order: Ints, share_per_cost: float
     costs, left = filling.costs, order[~kept.mask[order]]
     while len(left):
         room = (1 - kept.load.share) / share_per_cost
-        around = LEAST * costs.around(kept.mask, left)
+        around = LEAST_AROUND * costs.around(kept.mask, left)
         places = np.flatnonzero(LEAST * costs.units.costs[left] + around <= room)
         added = None
         for place, cost in zip(places.tolist(), around[places].tolist(), strict=True):
