@@ -14,8 +14,7 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 from llama_index.core.chat_engine.types import AgentChatResponse, BaseChatEngine, StreamingAgentChatResponse
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 
-from ctxassembly.conversations.conversation import Conversation, given_conversation
-from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.conversation import Conversation, Labels, given_conversation
 from llamaindex_ctxassembly.answer_run import EngineRun, conversation_of
 from llamaindex_ctxassembly.models import check_kind
 from llamaindex_ctxassembly.query_engine import AnswerQueryEngine

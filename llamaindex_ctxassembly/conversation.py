@@ -16,8 +16,7 @@ from llama_index.core.memory import BaseMemory
 
 from ctxassembly.concurrency import lock
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Conversation, given_conversation
-from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.conversation import Conversation, Labels, given_conversation
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.models import check_kind
 

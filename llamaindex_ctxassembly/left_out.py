@@ -14,8 +14,7 @@ from pydantic import BaseModel, Field
 from ctxassembly.adapters.metadata import with_notes
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.conversation import Conversation, Labels
 from ctxassembly.conversations.left_out import ARGUMENTS, TOOL_DESCRIPTION, TOOL_NAME, LeftOut, check_store_of_left_out
 from ctxassembly.runtime.left_out import LeftOutRequest, aread_left_out, read_left_out
 from llamaindex_ctxassembly.models import check_kind

@@ -6,7 +6,7 @@ from ctxassembly.config.assembly import AssemblyConfig as AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig as RetrievalConfig
 from ctxassembly.context import Context as Context
 from ctxassembly.conversations.conversation import Conversation as Conversation
-from ctxassembly.conversations.labels import Labels as Labels
+from ctxassembly.conversations.conversation import Labels as Labels
 from ctxassembly.conversations.sources import resolve as resolve
 from ctxassembly.data.chunks import Chunk as Chunk
 from ctxassembly.data.chunks import ChunkRef as ChunkRef

@@ -15,9 +15,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.citations import Block, Citation, ContextData, check_labels
-from ctxassembly.data.late import LateTuple
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
+from ctxassembly.lazy import LateTuple
 from ctxassembly.safe_repr import safe_repr, to_text
 from ctxassembly.tokens.counter import is_encoding
 from ctxassembly.wording.languages import language_of

@@ -11,8 +11,7 @@ from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.units import PARTS, Barred
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Conversation
-from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.conversation import Conversation, Labels
 from ctxassembly.conversations.messages import given_above_note
 from ctxassembly.data.citations import Block, Citation
 from ctxassembly.wording.metadata_labels import MetadataReader

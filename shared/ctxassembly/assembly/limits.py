@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ctxassembly.data.chunks import Hit, ReadHit
-from ctxassembly.data.late import LateTuple
+from ctxassembly.lazy import LateTuple
 from ctxassembly.tokens.counter import counter_for
 
 MAX_COUNTED_CHARS = 500_000

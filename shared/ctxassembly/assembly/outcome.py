@@ -25,9 +25,9 @@ from ctxassembly.assembly.select.relevant import stopped_note
 from ctxassembly.assembly.units import Barred
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, Reason, Shortening
-from ctxassembly.data.late import LateTuple
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Shortened, Trace
+from ctxassembly.lazy import LateTuple
 from ctxassembly.tracing import TraceRecorder, count_by_reason, retain_hits
 from ctxassembly.wording.formats import infer_format
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from ctxassembly.cached_property import cached_property
 from ctxassembly.data.chunks import Chunk, Hit
+from ctxassembly.lazy import cached_property
 from ctxassembly.safe_repr import join_first, pluralize
 
 Channel = Literal["vector", "keyword", "questions", "entities", "list", "rescue"]

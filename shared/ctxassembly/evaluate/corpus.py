@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ctxassembly.cached_property import cached_property
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import InputError
 from ctxassembly.evaluate.questions import Evidence
 from ctxassembly.evaluate.systems import Piece, read_chunk
+from ctxassembly.lazy import cached_property
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.text.sentences import sentence_ends
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ctxassembly.cached_property import cached_property
 from ctxassembly.errors import ConfigError
 from ctxassembly.evaluate import statistics
 from ctxassembly.evaluate.questions import LabeledQuestion
 from ctxassembly.evaluate.statistics import Estimate
+from ctxassembly.lazy import cached_property
 from ctxassembly.safe_repr import pluralize
 from ctxassembly.views.html import fold, notes_list, render_section, table, truncate, wrap_page
 

@@ -26,7 +26,7 @@ from functools import cache
 from itertools import pairwise
 from operator import add
 
-from ctxassembly.cached_property import cached_property
+from ctxassembly.lazy import cached_property
 
 UNSPACED = (
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # Japanese

@@ -14,10 +14,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ctxassembly.cached_property import cached_property
 from ctxassembly.data import enrichment
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
+from ctxassembly.lazy import cached_property
 from ctxassembly.stores.filtered import shared_values
 from ctxassembly.stores.postgres import schema
 from ctxassembly.stores.postgres.connection import Server, query_rows

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Literal, overload
 
 from sqlalchemy import Row
 
-from ctxassembly.cached_property import cached_property
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, ScoredChunk
 from ctxassembly.data.validation import check_int, check_positive
 from ctxassembly.errors import ConfigError
+from ctxassembly.lazy import cached_property
 from ctxassembly.runtime.progress import progress_bar
 from ctxassembly.stores.ingest import IngestReport, documents_of, pair_vectors
 from ctxassembly.stores.postgres import enrichment as notes

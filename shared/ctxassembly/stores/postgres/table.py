@@ -13,8 +13,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
 from sqlalchemy.sql.sqltypes import NULLTYPE
 from sqlalchemy.types import UserDefinedType
 
-from ctxassembly.cached_property import cached_property
 from ctxassembly.errors import ConfigError
+from ctxassembly.lazy import cached_property
 from ctxassembly.wording.unicode import is_storable
 
 if TYPE_CHECKING:
