@@ -246,3 +246,46 @@ def embed_missing(rows: list[Row], embed: Embed | None, check_vector: CheckVecto
         check_vector(vector)
     remaining = iter(vectors)
     return [(chunk, next(remaining) if vector is None else vector, mark) for chunk, vector, mark in rows]
+
+
+def write_missing(
+    given: Iterable[list[tuple[Chunk, Vector | None]]],
+    embed: Any,
+    check_vector: CheckVector,
+    read_stored: Callable[[list[Chunk]], Mapping[str, tuple[str, str, bool]]],
+    write: Callable[[list[Row]], object],
+    on_batch: Callable[[int], object],
+) -> tuple[dict[str, str], int, int]:
+    """Write the chunks of the `given` batches that aren't stored unchanged.
+
+    Return the documents of all by the ids of chunks, the number of written chunks and the number of unchanged ones.
+
+    Args:
+        given: chunks with their vectors, as many at a time as are read and written at once.
+        embed: a function that makes the vectors that are missing, or an object with it.
+        check_vector: raises an error for a vector that the index can't hold.
+        read_stored: returns what is stored under the ids of chunks: document, mark, and True without a vector.
+        write: replaces rows.
+        on_batch: gets the number of chunks done after each batch.
+
+    Raises:
+        InputError: `embed` is no function, or something in a chunk can't be stored.
+        ConfigError: an id is given twice, or is stored for another document; a vector of another length.
+    """
+    function, model = get_embed_function(embed), get_model_name(embed)
+    documents: dict[str, str] = {}
+    added = unchanged = 0
+    for batch in given:
+        rows = mark_rows(batch, model, check_vector)
+        add_documents(documents, rows)
+        stored = read_stored([chunk for chunk, *_ in rows])
+        check_documents(((id_, document) for id_, (document, *_) in stored.items()), rows)
+        marks = {id_: mark for id_, (_, *mark) in stored.items()}
+        can_embed = function is not None
+        missing = [row for row in rows if not is_stored(row, *marks.get(row[0].id, ("", False)), can_embed=can_embed)]
+        if missing:
+            write(embed_missing(missing, function, check_vector))
+        added += len(missing)
+        unchanged += len(rows) - len(missing)
+        on_batch(len(rows))
+    return documents, added, unchanged

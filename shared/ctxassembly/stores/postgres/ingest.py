@@ -24,18 +24,13 @@ from ctxassembly.stores.ingest import (
     IngestReport,
     Row,
     Vector,
-    add_documents,
     batches,
     check_documents,
-    embed_missing,
     extras_json,
-    get_embed_function,
-    get_model_name,
     incomplete_error,
-    is_stored,
-    mark_rows,
     metadata_json,
     plain_values,
+    write_missing,
 )
 from ctxassembly.stores.numbering import BATCH_SIZE as NUMBERED_AT_ONCE
 from ctxassembly.stores.numbering import NumberingReport, RecordForm, number_collection, place_order
@@ -84,24 +79,19 @@ def write_chunks(
         ConfigError: an id is given twice, or is stored for another document; a vector that the table can't take.
         StoreError: another run has deleted some of the chunks, as it had other chunks of a document.
     """
-    function, model = get_embed_function(embed), get_model_name(embed)
-    added = unchanged = 0
-    documents: dict[str, str] = {}
     firsts: Firsts = {}
-    for batch in batches(pairs, BATCH_SIZE):
-        rows = mark_rows(batch, model, partial(check_vector, table=table))
-        add_documents(documents, rows)
-        for chunk, *_ in rows:
+
+    def read_stored(chunks: list[Chunk]) -> dict[str, tuple[str, str, bool]]:
+        for chunk in chunks:
             place = chunk.index or 0
             if chunk.document_id not in firsts or place < firsts[chunk.document_id][0]:
                 firsts[chunk.document_id] = place, chunk.id, stored_title(chunk, keys)
-        find_missing = partial(_rows_to_write, work, table, rows, can_embed=function is not None)
-        missing = work.retry_on_lock(table.full_name, find_missing)
-        if missing:
-            _write_rows(work, table, embed_missing(missing, function, partial(check_vector, table=table)))
-        added += len(missing)
-        unchanged += len(rows) - len(missing)
-        on_batch(len(rows))
+        read = partial(_read_stored, work, table, [chunk.id for chunk in chunks])
+        return work.retry_on_lock(table.full_name, read)
+
+    given, check = batches(pairs, BATCH_SIZE), partial(check_vector, table=table)
+    write = partial(_write_rows, work, table)
+    documents, added, unchanged = write_missing(given, embed, check, read_stored, write, on_batch)
     if not replace:
         check_whole(work, table, documents)
     deleted = _delete_others(work, table, documents, replace=replace)
@@ -109,15 +99,11 @@ def write_chunks(
     return IngestReport(added, unchanged, deleted)
 
 
-def _rows_to_write(work: MaintenanceConnection, table: IndexedTable, rows: list[Row], *, can_embed: bool) -> list[Row]:
-    """Return the `rows` that aren't stored unchanged."""
+def _read_stored(work: MaintenanceConnection, table: IndexedTable, ids: list[str]) -> dict[str, tuple[str, str, bool]]:
+    """Return document and mark of what is stored under `ids`, and True where it has no vector."""
     name = _escaped_table(table)
     statement = f"SELECT id, document_id, content_hash, embedding IS NULL FROM {name} WHERE id = ANY(%s)"
-    ids = [chunk.id for chunk, *_ in rows]
-    found = work.connection.execute(statement.encode(), (ids,)).fetchall()
-    check_documents(((id_, document) for id_, document, *_ in found), rows)
-    stored = {id_: (was, bare) for id_, _, was, bare in found}
-    return [row for row in rows if not is_stored(row, *stored.get(row[0].id, ("", False)), can_embed=can_embed)]
+    return {id_: (*stored,) for id_, *stored in work.connection.execute(statement.encode(), (ids,))}
 
 
 def _write_rows(work: MaintenanceConnection, table: IndexedTable, rows: list[Row]) -> None:

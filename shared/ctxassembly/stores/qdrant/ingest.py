@@ -23,18 +23,13 @@ from ctxassembly.stores.ingest import (
     IngestReport,
     Row,
     Vector,
-    add_documents,
     batches,
-    check_documents,
     documents_of,
-    embed_missing,
     get_embed_function,
-    get_model_name,
     hash_chunk,
     incomplete_error,
-    is_stored,
-    mark_rows,
     metadata_json,
+    write_missing,
 )
 from ctxassembly.stores.numbering import create_payload_index, scroll_points
 from ctxassembly.stores.qdrant.rows import (
@@ -223,22 +218,26 @@ class Writer:
                 the documents are stored.
             ConfigError: an id is given twice, or is stored for another document; a vector of another length.
         """
-        function, model, check_vector = get_embed_function(embed), get_model_name(embed), self.layout.check_vector
-        must_recount = self.open()
-        documents: dict[str, str] = {}
-        added = unchanged = 0
-        for batch in batches(pairs, BATCH_SIZE):
-            rows = mark_rows(batch, model, check_vector)
-            add_documents(documents, rows)
-            missing, replaced = self._find_missing(rows, can_embed=function is not None)
-            self._write(embed_missing(missing, function, check_vector), replaced)
-            added, unchanged = added + len(missing), unchanged + len(rows) - len(missing)
-            on_batch(len(rows))
+        get_embed_function(embed)  # refused before a run is marked as writing
+        stored: dict[str, Stored] = {}
+
+        def read_stored(chunks: list[Chunk]) -> dict[str, tuple[str, str, bool]]:
+            stored.clear()
+            stored.update((one.chunk.id, one) for one in self.read([point_id(chunk.id) for chunk in chunks]))
+            return {
+                id_: (one.chunk.document_id, one.own["mark"], not one.own["has_vector"]) for id_, one in stored.items()
+            }
+
+        def write(rows: list[Row]) -> None:
+            self._write(rows, [stored[chunk.id] for chunk, *_ in rows if chunk.id in stored])
+
+        must_recount, given, check = self.open(), batches(pairs, BATCH_SIZE), self.layout.check_vector
+        documents, added, unchanged = write_missing(given, embed, check, read_stored, write, on_batch)
         others: list[Stored] = []
         for some in batches(dict.fromkeys(documents.values()), BATCH_SIZE):
-            stored = [*self.read_all(some)]
-            others += [one for one in stored if one.chunk.id not in documents]
-            self.write_titles(one for one in stored if one.chunk.id in documents)
+            known = [*self.read_all(some)]
+            others += [one for one in known if one.chunk.id not in documents]
+            self.write_titles(one for one in known if one.chunk.id in documents)
         deleted = self._delete(others) if replace else 0
         self.close(must_recount=must_recount)
         if not replace:
@@ -257,17 +256,7 @@ class Writer:
             self.recount()
         self.write_state(is_open=False)
 
-    def _find_missing(self, rows: Sequence[Row], *, can_embed: bool) -> tuple[list[Row], list[Stored]]:
-        """Return the rows that aren't stored unchanged, and the chunks that they replace."""
-        stored = {one.chunk.id: one for one in self.read([point_id(chunk.id) for chunk, *_ in rows])}
-        check_documents(((id_, one.chunk.document_id) for id_, one in stored.items()), rows)
-        marks = {id_: (one.own["mark"], not one.own["has_vector"]) for id_, one in stored.items()}
-        missing = [row for row in rows if not is_stored(row, *marks.get(row[0].id, ("", False)), can_embed=can_embed)]
-        return missing, [stored[chunk.id] for chunk, *_ in missing if chunk.id in stored]
-
     def _write(self, rows: Sequence[Row], replaced: Iterable[Stored]) -> None:
-        if not rows:
-            return
         words = [term_counts(chunk, self.layout.fields) for chunk, *_ in rows]
         changes = Counter(word for of_chunk in words for word in of_chunk)
         for stored in replaced:
