@@ -28,8 +28,7 @@ from itertools import accumulate, combinations
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY, array
-from sqlalchemy.types import UserDefinedType
+from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY, array
 
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import QueryVocabulary, TermStats
@@ -60,16 +59,6 @@ _MAX_VALUES = {"vector": 3.4028234663852886e38, "halfvec": 65504.0}
 """The greatest number that a type of pgvector holds."""
 MAX_LEXEME_BYTES = 2046
 """Bytes of a lexeme."""
-
-
-class TsQuery(UserDefinedType[Any]):
-    """The type `tsquery`."""
-
-    cache_ok = True
-
-    def get_col_spec(self, **_: Any) -> str:
-        """Return the type as it is written in SQL."""
-        return "tsquery"
 
 
 def quote_lexeme(lexeme: str) -> str:
@@ -252,7 +241,7 @@ def _matched_terms(tsv: sa.ColumnElement[Any], word_count: int) -> sa.ColumnElem
 
 
 def _tsquery(parameter: str) -> sa.ColumnElement[Any]:
-    return sa.cast(sa.bindparam(parameter, type_=sa.Text), TsQuery)
+    return sa.cast(sa.bindparam(parameter, type_=sa.Text), TSQUERY)
 
 
 MAX_QUERY_CHARS = 20_000
@@ -336,7 +325,7 @@ def terms_statement(
     # As tsquery reads it back unchanged: see `_QUOTED`. The parameter keeps the backslash out of the statement.
     backslash, quote = sa.literal("\\", sa.Text), sa.literal("'", sa.Text)
     escaped = sa.func.replace(sa.func.replace(similar.c.word, backslash, backslash + backslash), quote, quote + quote)
-    matches = table.tsv.op("@@", is_comparison=True)(sa.cast(quote + escaped + quote, TsQuery))
+    matches = table.tsv.op("@@", is_comparison=True)(sa.cast(quote + escaped + quote, TSQUERY))
     is_readable = sa.exists(sa.select(sa.literal_column("1")).select_from(table.sql_table).where(matches, condition))
     words = sa.select(similar.c.word).where(is_readable).order_by(similar.c.place).limit(request.max_variants)
     near_words = sa.func.array(words.correlate(asked).scalar_subquery(), type_=ARRAY(sa.Text))
