@@ -125,7 +125,7 @@ def test_names_of_metadata_keys_are_remembered_up_to_a_length(traced: Callable[[
 
 def test_each_cache_stands_in_the_table_with_its_bound() -> None:
     source = Path(ctxassembly.__file__).parent
-    makes = re.compile(r"^ *@(lru_)?cache\b|\blru_cache\(|\bTextCache\[.*\]\(", re.MULTILINE)
+    makes = re.compile(r"^ *@(lru_)?cache\b|\blru_cache\(|\bMemory\(MAX_BYTES\)", re.MULTILINE)
     named = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
     files = [file for file in source.rglob("*.py") if makes.search(file.read_text(encoding="utf-8"))]
     modules = {".".join(file.relative_to(source).with_suffix("").parts).removesuffix(".__init__") for file in files}

@@ -2,19 +2,19 @@ from __future__ import annotations
 
 from sys import getsizeof
 
-from ctxassembly.runtime.scorers import ENTRY_BYTES, MAX_TEXT_CHARS, TextCache
+from ctxassembly.runtime.scorers import ENTRY_BYTES, MAX_TEXT_CHARS, Memory
 
-SIZE = getsizeof("00000") + ENTRY_BYTES
+SIZE = getsizeof("00000") + ENTRY_BYTES + getsizeof(1)
 
 
-def filled(numbers: range, *, room: int) -> TextCache[int]:
-    found = TextCache[int](room * SIZE)
+def filled(numbers: range, *, room: int) -> Memory:
+    found = Memory(room * SIZE)
     for number in numbers:
         found.put(f"{number:05}", number)
     return found
 
 
-def known(found: TextCache[int], numbers: range) -> list[int]:
+def known(found: Memory, numbers: range) -> list[int]:
     return [number for number in numbers if found.get(f"{number:05}") is not None]
 
 
@@ -24,7 +24,7 @@ def test_the_oldest_are_forgotten_one_half_at_a_time():
 
 
 def test_what_is_asked_for_stays():
-    found = TextCache[int](100 * SIZE)
+    found = Memory(100 * SIZE)
     found.put("again", -1)
     for number in range(10_000):
         found.put(f"{number:05}", number)
@@ -34,12 +34,6 @@ def test_what_is_asked_for_stays():
 
 
 def test_a_text_that_is_too_long_is_not_remembered():
-    found = TextCache[int](1_000_000)
+    found = Memory(1_000_000)
     assert found.put("x" * (MAX_TEXT_CHARS + 1), 7) == 7
     assert found.get("x" * (MAX_TEXT_CHARS + 1)) is None
-
-
-def test_nothing_is_known_once_it_is_cleared():
-    found = filled(range(120), room=100)
-    found.clear()
-    assert known(found, range(120)) == []
