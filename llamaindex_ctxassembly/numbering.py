@@ -91,11 +91,7 @@ def _chunk_to_number(node: BaseNode, keys: MetadataKeys) -> Chunk:
 def _node_update(
     node: BaseNode, number: ChunkNumber, keys: MetadataKeys, ids: Mapping[tuple[str, int], str]
 ) -> dict[str, Any]:
-    added: dict[str, Any] = {**number.metadata}
-    if keys.read(node.metadata, "document_id") is None:
-        added[keys.document_id[0]] = number.document_id
-    if keys.read(node.metadata, "index") is None:
-        added[keys.index[0]] = number.index
+    added = number.added_to(node.metadata, keys)
     relationships = dict(node.relationships)
     for kind, index in ((NodeRelationship.PREVIOUS, number.index - 1), (NodeRelationship.NEXT, number.index + 1)):
         linked_id = ids.get((number.document_id, index))

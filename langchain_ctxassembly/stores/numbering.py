@@ -73,15 +73,9 @@ def number_chunks(
         for document in documents
     ]
     numbered = []
-    for document, chunk, number in zip(
-        documents, chunks, assign_numbers(chunks, keys, document_id, id_of), strict=True
-    ):
-        metadata = dict(document.metadata)
-        if not chunk.document_id:
-            metadata[keys.document_id[0]] = number.document_id
-        if chunk.index is None:
-            metadata[keys.index[0]] = number.index
-        numbered.append(document.model_copy(update={"id": number.id, "metadata": {**metadata, **number.metadata}}))
+    for document, number in zip(documents, assign_numbers(chunks, keys, document_id, id_of), strict=True):
+        metadata = {**document.metadata, **number.added_to(document.metadata, keys)}
+        numbered.append(document.model_copy(update={"id": number.id, "metadata": metadata}))
     return numbered
 
 

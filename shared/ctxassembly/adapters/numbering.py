@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
 from ctxassembly.data.chunks import Chunk
@@ -37,10 +38,14 @@ class ChunkNumber:
     """Characters at the beginning of the chunk that end the one before; 0 if there are none, or if offsets or the texts
     show them anyway."""
 
-    @property
-    def metadata(self) -> dict[str, int]:
-        """The metadata in which the overlap is recorded; empty if there is nothing to record."""
-        return {MetadataKeys.overlap[0]: self.overlap} if self.overlap else {}
+    def added_to(self, metadata: Mapping[str, Any], keys: MetadataKeys) -> dict[str, Any]:
+        """Return what `metadata` lack: the document and the index, and the overlap if there is one to record."""
+        added: dict[str, Any] = {}
+        if not to_id(keys.read(metadata, "document_id")):
+            added[keys.document_id[0]] = self.document_id
+        if keys.read(metadata, "index") is None:
+            added[keys.index[0]] = self.index
+        return {**added, keys.overlap[0]: self.overlap} if self.overlap else added
 
 
 def default_chunk_id(document_id: str, index: int) -> str:
@@ -101,7 +106,7 @@ def number_chunks(
             index=place.index,
             prev_id=new_ids.get(chunk.prev_id or "", chunk.prev_id),
             next_id=new_ids.get(chunk.next_id or "", chunk.next_id),
-            metadata={**chunk.metadata, **place.metadata} if place.overlap else chunk.metadata,
+            metadata={**chunk.metadata, keys.overlap[0]: place.overlap} if place.overlap else chunk.metadata,
         )
         for chunk, place in zip(chunks, numbers, strict=True)
     ]
