@@ -27,7 +27,7 @@ from ctxassembly.data.metadata_keys import with_keys
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.runtime.assemble import aassemble, assemble, check_llm
+from ctxassembly.runtime.assemble import aassemble, assemble, check_embeddings, check_llm
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for
@@ -127,9 +127,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         settings = self.assembly_settings
         counter_for(settings.encoding)  # a missing vocabulary is an error now
         check_store(self.store)
-        can_embed = any(hasattr(self.embeddings, name) for name in ("embed_documents", "aembed_documents", "__call__"))
-        if not (self.embeddings is None or can_embed):
-            raise ConfigError("embeddings", "an object with embed_documents(texts) or a function", self.embeddings)
+        check_embeddings(self.embeddings, "an object with embed_documents(texts) or a function")
         if settings.dedup == "semantic" and self.embeddings is None:
             # Documents carry no vectors, so it can't work with any documents.
             raise ConfigError.missing("embeddings", "dedup='semantic'", "embeddings", "dedup='near'")
@@ -180,22 +178,17 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         runnable = RunnableLambda(run, arun, name=CONTEXT_RUN)
         return runnable if config is None else runnable.with_config(config)
 
-    def assemble_context(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> Context:
-        """Return the context of `inputs`, in the run of `config`. Neighbors pass the `filter` of the call."""
-        return self._assemble(inputs, config, filter)
-
-    async def aassemble_context(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> Context:
-        """Async version of `assemble_context`."""
-        return await self._aassemble(inputs, config, filter)
-
     def _documents(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> list[Document]:
-        return documents_from(self._assemble(inputs, config, filter))
+        return documents_from(self.assemble_context(inputs, config, filter))
 
     async def _adocuments(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> list[Document]:
-        return await run_in_worker(partial(documents_from, await self._aassemble(inputs, config, filter)))
+        return await run_in_worker(partial(documents_from, await self.aassemble_context(inputs, config, filter)))
 
-    def _assemble(self, inputs: Any, config: RunnableConfig, filter: Any) -> Context:
-        """Return the context of `inputs`, after issuing its warnings and its event."""
+    def assemble_context(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> Context:
+        """Return the context of `inputs`, in the run of `config`, after issuing its warnings and its event.
+
+        Neighbors pass the `filter` of the call.
+        """
         spans = Spans(config)
         llm = text_model(self.llm, lambda: spans.config)
         context = assemble(**self._arguments(inputs, filter), llm=llm, on_stage=spans.on_stage)
@@ -204,8 +197,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             dispatch_custom_event(EVENT, context_event(context), config=config)
         return context
 
-    async def _aassemble(self, inputs: Any, config: RunnableConfig, filter: Any) -> Context:
-        """Async version of `_assemble`."""
+    async def aassemble_context(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> Context:
+        """Async version of `assemble_context`."""
         spans = Spans(config)
         llm = async_text_model(self.llm, lambda: spans.config)
         context = await aassemble(**self._arguments(inputs, filter), llm=llm, on_stage=spans.aon_stage)

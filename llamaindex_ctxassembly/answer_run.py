@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import aclosing, closing
 from functools import partial
+from itertools import chain
 from types import NoneType
 from typing import Any
 
@@ -25,7 +26,7 @@ from ctxassembly.adapters.metadata import (
     to_exchanges,
 )
 from ctxassembly.answering.answer import Answer, AnswerPiece
-from ctxassembly.answering.requests import AnswerCall, AskModel, Assemble, Exchange, Search, SearchAll
+from ctxassembly.answering.requests import AnswerCall, AskModel, Assemble, Compute, Exchange, Search, SearchAll
 from ctxassembly.concurrency import run_in_worker
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import Conversation
@@ -199,22 +200,7 @@ class EngineRun(AnswerRun):
         self.metadata: dict[str, Any] = {}
         """The metadata of the response, once there is an answer."""
         super().__init__(parts, evidence_of(retriever, postprocessor, call.question, self._show), call, _in_spans)
-
-    def events(self) -> Generator[AnswerPiece | Answer, None, None]:
-        """Yield the pieces of the answer, then the answer."""
-        with closing(super().events()) as events:
-            for event in events:
-                if isinstance(event, Answer):
-                    self._finish(event)
-                yield event
-
-    async def aevents(self) -> AsyncGenerator[AnswerPiece | Answer, None]:
-        """Async version of `events`."""
-        async with aclosing(super().aevents()) as events:
-            async for event in events:
-                if isinstance(event, Answer):
-                    await run_in_worker(partial(self._finish, event))
-                yield event
+        self._flow = self._finished(self._flow)
 
     def pieces(self) -> Generator[str, None, None]:
         """Return the pieces of the answer.
@@ -225,12 +211,10 @@ class EngineRun(AnswerRun):
         first = next(events)
 
         def rest() -> Generator[str, None, None]:
-            event: AnswerPiece | Answer = first
             with closing(events):
-                while not isinstance(event, Answer):
-                    yield event.text
-                    event = next(events)
-                next(events, None)
+                for event in chain((first,), events):
+                    if isinstance(event, AnswerPiece):
+                        yield event.text
 
         return rest()
 
@@ -240,12 +224,12 @@ class EngineRun(AnswerRun):
         first = await anext(events)
 
         async def rest() -> AsyncGenerator[str, None]:
-            event: AnswerPiece | Answer = first
             async with aclosing(events):
-                while not isinstance(event, Answer):
-                    yield event.text
-                    event = await anext(events)
-                await anext(events, None)
+                if isinstance(first, AnswerPiece):
+                    yield first.text
+                async for event in events:
+                    if isinstance(event, AnswerPiece):
+                        yield event.text
 
         return rest()
 
@@ -262,6 +246,12 @@ class EngineRun(AnswerRun):
     def _show(self, context: Context) -> Context:
         self._shown, self.nodes[:] = context, nodes_of(context)
         return context
+
+    def _finished(self, flow: Generator[Any, Any, Answer]) -> Generator[Any, Any, Answer]:
+        """Return `flow`, which sets nodes and metadata before it returns its answer."""
+        answer = yield from flow
+        yield Compute(partial(self._finish, answer))
+        return answer
 
     def _finish(self, answer: Answer) -> None:
         """Set the metadata of the response, and its nodes: of the context that the answer is from."""

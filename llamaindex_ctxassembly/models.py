@@ -16,7 +16,7 @@ from llama_index.core.llms import CustomLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from ctxassembly.answering.requests import AskModel, ModelReply
+from ctxassembly.answering.requests import FINISH_KEYS, AskModel, ModelReply
 from ctxassembly.conversations.sources import get_field
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
@@ -26,8 +26,7 @@ from ctxassembly.tokens.models import model_info
 
 INPUT_TOKEN_KEYS = ("prompt_tokens", "input_tokens", "prompt_token_count")
 OUTPUT_TOKEN_KEYS = ("completion_tokens", "output_tokens", "candidates_token_count")
-FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason", "reason")
-"""The names under which providers report input tokens, output tokens, and why an answer ended."""
+"""The names under which providers report input and output tokens."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +66,6 @@ def check_kind(parameter: str, value: object, kind: type, allowed: str) -> None:
 def as_embeddings(embeddings: Any) -> Any:
     """Return embeddings for the engine: a LlamaIndex model is wrapped, anything else stays as it is."""
     return _Embeddings(embeddings) if isinstance(embeddings, BaseEmbedding) else embeddings
-
-
-def check_embeddings(embeddings: Any) -> None:
-    """Check that `embeddings` embed texts.
-
-    Raises:
-        ConfigError: they can't.
-    """
-    can_embed = any(hasattr(embeddings, name) for name in ("embed_documents", "aembed_documents", "__call__"))
-    if not (embeddings is None or can_embed):
-        allowed = "a LlamaIndex embedding model, an object with embed_documents or a function"
-        raise ConfigError("embeddings", allowed, embeddings)
 
 
 def text_model(llm: Any) -> Any:

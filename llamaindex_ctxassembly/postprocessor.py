@@ -37,14 +37,14 @@ from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.runtime.assemble import aassemble, assemble, check_llm
+from ctxassembly.runtime.assemble import aassemble, assemble, check_embeddings, check_llm
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.models import window_warning
 from ctxassembly.user_warnings import WarnOnce
 from llamaindex_ctxassembly.conversation import abegin_turn, begin_turn, check_conversation
 from llamaindex_ctxassembly.events import ContextAssembledEvent, dispatcher, has_listeners, on_stage
-from llamaindex_ctxassembly.models import as_embeddings, async_text_model, check_embeddings, check_kind, text_model
+from llamaindex_ctxassembly.models import as_embeddings, async_text_model, check_kind, text_model
 from llamaindex_ctxassembly.neighbors import make_neighbor_store, restrict_store
 from llamaindex_ctxassembly.nodes import as_node_list, labeled_nodes, media_notes, read_nodes
 
@@ -206,7 +206,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             self.__dict__["config"] = with_neighbors(self.config, neighbors)
         self._set_neighbor_store()
         self._embeddings = as_embeddings(self.embeddings)
-        check_embeddings(self._embeddings)
+        allowed = "a LlamaIndex embedding model, an object with embed_documents or a function"
+        check_embeddings(self._embeddings, allowed)
         check_scorer(self.scorer)
         check_conversation(self.conversation)
         counter_for(self.assembly_settings.encoding)  # a missing vocabulary is an error now

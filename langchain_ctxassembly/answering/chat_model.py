@@ -18,7 +18,7 @@ from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.configurable import DynamicRunnable
 
 from ctxassembly.answering.cache import name_of
-from ctxassembly.answering.requests import AskModel, ModelReply
+from ctxassembly.answering.requests import FINISH_KEYS, AskModel, ModelReply
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.models import model_info
@@ -82,10 +82,6 @@ def _limit_model(llm: BaseChatModel, max_tokens: int) -> BaseChatModel:
 def _structure_model(llm: BaseChatModel, schema: Mapping[str, Any]) -> Runnable[Any, Any]:
     can_call_tools = type(llm).bind_tools is not BaseChatModel.bind_tools
     return llm.with_structured_output(dict(schema), include_raw=True) if can_call_tools else llm
-
-
-FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason", "reason")
-"""The names under which providers report why an answer ended; the last one is in `incomplete_details`."""
 
 
 @dataclass(frozen=True)

@@ -122,23 +122,16 @@ def _assembly_port(
     `assembler_for` returns the assembler whose neighbors must pass the filters of a call and of the search.
     """
 
-    def prepare(request: Assemble) -> tuple[Runnable[Any, Context], dict[str, Any]]:
+    def prepare(request: Assemble) -> tuple[Runnable[Any, Context], dict[str, Any], RunnableConfig]:
         assembler = assembler_for(request.filter)
         limited = assembler.model_copy(update={"config": request.limit_config(assembler.config)})
         own = resolve_supplement(request.query, source.supplement)
         supplement = request.supplement if own is None else own
         inputs = assembler_inputs(request.hits, request.query, supplement, request.conversation)
-        return limited.as_context(config={"run_name": "assemble"}), inputs
+        return limited.as_context(config={"run_name": "assemble"}), inputs, run_config
 
-    def assemble(request: Assemble) -> Context:
-        run, inputs = prepare(request)
-        return run.invoke(inputs, run_config)
-
-    async def aassemble(request: Assemble) -> Context:
-        run, inputs = prepare(request)
-        return await run.ainvoke(inputs, run_config)
-
-    return Port(assemble, aassemble)
+    port = Port(lambda run, *given: run.invoke(*given), lambda run, *given: run.ainvoke(*given))
+    return port.taking(prepare)
 
 
 def _to_retrieved(source: ContextAssemblyRetriever, request: Search, found: list[Document]) -> Retrieved:

@@ -66,6 +66,8 @@ class NextPiece:
     timeout_seconds: float
 
 
+FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason", "reason")
+"""The names under which providers report why an answer ended; the last one is in `incomplete_details`."""
 TRUNCATION_REASONS = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
 """What providers call the end of an answer that had no room, in small letters."""
 

@@ -277,3 +277,14 @@ def check_llm(llm: object, config: AssemblyConfig | System, kind: type, allowed:
         raise ConfigError.missing("llm", "compress='llm'", "a language model", "compress='extractive'")
     if not (llm is None or callable(llm) or isinstance(llm, kind)):
         raise ConfigError("llm", allowed, llm)
+
+
+def check_embeddings(embeddings: object, allowed: str) -> None:
+    """Check that the `embeddings` of an adapter embed texts, or are None.
+
+    Raises:
+        ConfigError: they can't; the message names what is `allowed`.
+    """
+    can_embed = any(hasattr(embeddings, name) for name in ("embed_documents", "aembed_documents", "__call__"))
+    if not (embeddings is None or can_embed):
+        raise ConfigError("embeddings", allowed, embeddings)

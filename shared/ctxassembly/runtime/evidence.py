@@ -15,7 +15,6 @@ from ctxassembly.assembly.arguments import settings_of
 from ctxassembly.assembly.call import System
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.retrieval import RetrievalConfig
-from ctxassembly.context import Context
 from ctxassembly.data.filters import is_filter
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.data.trace import StageBegan, StageEnded
@@ -53,8 +52,8 @@ def index_evidence(
             return index
         return index.with_filter(filter) if hasattr(index, "with_filter") else None
 
-    def assemble_arguments(request: Assemble) -> dict[str, Any]:
-        return {
+    def arguments_of(request: Assemble) -> tuple[dict[str, Any]]:
+        given = {
             "hits": request.hits,
             "config": request.limit_config(assembly),
             "query": request.query,
@@ -63,18 +62,13 @@ def index_evidence(
             "conversation": request.conversation,
             "scorer": scorer,
         }
-
-    def assemble_hits(request: Assemble) -> Context:
-        return assemble(**assemble_arguments(request))
-
-    async def aassemble_hits(request: Assemble) -> Context:
-        return await aassemble(**assemble_arguments(request))
+        return (given,)
 
     search: dict[str, Any] = {"config": retrieval, "index": index, **arguments}
     own = {"retrieval": retrieval, "assembly": assembly, "scorer": scorer}
     return Evidence(
         Port(partial(search_index, **search), partial(asearch_index, **search)),
-        Port(assemble_hits, aassemble_hits),
+        Port(lambda given: assemble(**given), lambda given: aassemble(**given)).taking(arguments_of),
         settings_of(assembly),
         lambda: (own | {name: one for name, one in arguments.items() if name != "on_stage"}, filters_of(index)),
     )
