@@ -64,32 +64,9 @@ def valid_config(given: Any) -> Any:
     return given
 
 
-def check_config(config: object) -> None:
-    """Check that `config` is what it may be, or None.
-
-    Raises:
-        InputError: it is something else.
-    """
-    if not (config is None or is_config(config)):
-        allowed = "an AssemblyConfig, an object with flow(call), or None"
-        raise InputError(f"config must be {allowed}, got {safe_repr(config)}{hint_for('config', config)}")
-
-
-def check_query(query: object) -> str | None:
-    """Return `query` as a plain string, or None.
-
-    Raises:
-        InputError: it is something else.
-    """
-    if query is not None and not isinstance(query, str):
-        raise InputError(f"query must be a string or None, got {safe_repr(query)}")
-    # A subclass of str may change how its text is read; the text itself is asked for.
-    return None if query is None else str.__str__(query)
-
-
-def unused_settings(config: AssemblyConfig | None, *, has_store: bool) -> list[str]:
+def unused_settings(config: AssemblyConfig, *, has_store: bool) -> list[str]:
     """Return the settings that ask for what a disabled assembly doesn't do."""
-    if config is None or config.enabled:
+    if config.enabled:
         return []
     asked = {
         "window": config.window and has_store,
@@ -136,24 +113,22 @@ def check_filtered(config: AssemblyConfig, holds_filter: bool | None) -> None:
         raise ConfigError.worded("neighbors", f"{needs}: {remedy}")
 
 
-def check_call(call: AssemblyCall, services: Services) -> tuple[AssemblyConfig, str | None]:
-    """Return the settings in force and the query.
+def check_call(call: AssemblyCall, services: Services) -> str | None:
+    """Return the query of `call` as a plain string, or None.
 
     Raises:
         InputError: `config`, `query` or `conversation` is of another type.
-        ConfigError: compression by a language model without a model; neighbors="filtered" without a filter; a label
-            step together with a `conversation`.
+        ConfigError: neighbors="filtered" without a filter.
     """
     if isinstance(call.hits, str):  # a query first, which explains what is wrong with the others
         raise not_a_hit_error(call.hits)
-    check_config(call.config)
-    config = call.config if isinstance(call.config, AssemblyConfig) else AssemblyConfig()
-    query = check_query(call.query)
-    if not config.enabled:  # hits are only passed through, and the budget alone decides
-        config = replace(config, compress="none")
-    if config.compress == "llm" and not services.can_compress:
-        raise ConfigError.missing("llm", "compress='llm'", "a language model", "compress='extractive'")
-    if services.store is not None:
-        check_filtered(config, services.store.holds_filter)
+    if not (call.config is None or is_config(call.config)):
+        allowed = "an AssemblyConfig, an object with flow(call), or None"
+        raise InputError(f"config must be {allowed}, got {safe_repr(call.config)}{hint_for('config', call.config)}")
+    if call.query is not None and not isinstance(call.query, str):
+        raise InputError(f"query must be a string or None, got {safe_repr(call.query)}")
+    if services.store is not None and call.config is not None:
+        check_filtered(settings_of(call.config), services.store.holds_filter)
     given_conversation(call.conversation)
-    return config, query
+    # A subclass of str may change how its text is read; the text itself is asked for.
+    return None if call.query is None else str.__str__(call.query)

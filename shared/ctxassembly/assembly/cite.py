@@ -20,7 +20,6 @@ from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Block, Citation, Passage, Source
 from ctxassembly.data.sanitize import copy_metadata
 from ctxassembly.data.trace import Shortened
-from ctxassembly.wording.formats import Heading
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 SNIPPET_CHARS = 200
@@ -157,9 +156,7 @@ def _citation(
     number, span, snippet = written
     best, own = pool.candidates[label.best], [pool.candidates[at].chunk for at in label.chunks]
     chunk = best.chunk
-    pages, source, row = reader.pages(own), reader.source(chunk), reader.number(chunk, "row_number")
-    section, sheet = reader.line(chunk, "section"), reader.line(chunk, "sheet")
-    heading = Heading(0, source, pages, section or "", sheet or "", "" if row is None else str(row))
+    heading = reader.heading(chunk, own)
     return Citation(
         label=number,
         span=span,
@@ -168,13 +165,13 @@ def _citation(
         chunk_ids=tuple(dict.fromkeys([one.id for one in own])),
         best_chunk_id=chunk.id,
         score=best.score,
-        source=source,
-        section=section,
-        sheet=sheet,
-        row=row,
+        source=heading.source,
+        section=heading.section or None,
+        sheet=heading.sheet or None,
+        row=reader.number(chunk, "row_number"),
         start_line=reader.number(chunk, "start_line"),
         page=reader.number(chunk, "page"),
-        pages=pages,
+        pages=heading.pages,
         metadata=copy_metadata(chunk.metadata),
         shortened=tuple([shortened[at] for at in label.chunks if at in shortened]),
         reference=reader.reference(heading),

@@ -29,7 +29,8 @@ class ReservedLabels:
 
     def use(self, citations: Iterable[Citation]) -> None:
         """Keep the labels of `citations`."""
-        self.used = max([self.first, *(int(citation.label) + 1 for citation in citations)])
+        if self.labels is not None:
+            self.used = max([self.first, *(int(citation.label) + 1 for citation in citations)])
 
     def release(self) -> None:
         """Give back all others."""
@@ -37,17 +38,24 @@ class ReservedLabels:
             self.labels.release(self.used or self.first, self.end)
 
 
-def reserve_labels(conversation: Conversation | None, config: AssemblyConfig, pool: Pool) -> ReservedLabels:
-    """Return the labels for a context of `pool`: a header is longer by its number, so that is needed before."""
+def reserve_labels(conversation: Conversation | None, least: int, most: int) -> ReservedLabels:
+    """Return the labels for a context that has at `most` so many, none of them below `least`.
+
+    A header is longer by its number, so that is needed before the context is made.
+    """
     if conversation is None:
-        return ReservedLabels(config.first_label)
-    first = max(config.first_label, conversation.next_label)
+        return ReservedLabels(least)
+    first = max(least, conversation.next_label)
     if conversation.labels is None:
         return ReservedLabels(first)
-    is_whole = config.enabled and config.cite == "document"
-    most = len(pool.documents if is_whole else pool.candidates) * (PARTS if config.order == "auto" else 1)
     first = conversation.labels.reserve(most, first)
     return ReservedLabels(first, first + most, conversation.labels)
+
+
+def most_labels(config: AssemblyConfig, pool: Pool) -> int:
+    """Return how many labels a context of `pool` has at most."""
+    is_whole = config.enabled and config.cite == "document"
+    return len(pool.documents if is_whole else pool.candidates) * (PARTS if config.order == "auto" else 1)
 
 
 def in_conversation(

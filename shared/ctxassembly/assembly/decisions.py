@@ -29,12 +29,13 @@ class Outcomes(NamedTuple):
 
 def decide(
     everything: Sequence[Candidate],
+    empty: Sequence[Candidate],
     outcomes: Mapping[int, tuple[Candidate, Outcomes]],
     copies: Mapping[int, tuple[Candidate, Reason]],
     query: str | None,
     reader: MetadataReader,
 ) -> Iterator[Decision]:
-    """Yield the decision on each candidate of `everything`.
+    """Yield the decision on each candidate of `everything`, then on those without text.
 
     `copies` has the original of each copy; `outcomes` has each of the others, as it came to be, with what became of it.
     Both are by key.
@@ -65,11 +66,15 @@ def decide(
             one.stripped,
             one.tokens,
             one.shortened,
-            None if candidate.distance else reader.format_value(candidate.chunk, "search_method"),
+            None if candidate.distance else reader.line(candidate.chunk, "search_method"),
             terms.find_terms(candidate.chunk.text) if terms and is_known else None,
             round(one.relevance, 3) if is_chosen and one.relevance is not None else None,
             one.sent_as,
         )
+    for candidate in empty:
+        chunk = candidate.chunk
+        placed = chunk.id, chunk.document_id, candidate.rank, candidate.distance, candidate.score
+        yield Decision(*placed, "dropped", EMPTY, search_method=reader.line(chunk, "search_method"))
 
 
 def _of_copy(copy: Candidate, original: Candidate, one: Outcomes, why: Reason) -> Outcomes:
@@ -80,10 +85,3 @@ def _of_copy(copy: Candidate, original: Candidate, one: Outcomes, why: Reason) -
     stripped = len(copy.chunk.text) if is_part else 0
     outcome: Outcome = "contained" if is_part else "duplicate"
     return Outcomes(outcome, why, one.because_of or original.chunk.id, stripped, sent_as=one.sent_as)
-
-
-def decide_empty(candidate: Candidate, reader: MetadataReader) -> Decision:
-    """Return the decision on a candidate without text."""
-    chunk = candidate.chunk
-    placed = chunk.id, chunk.document_id, candidate.rank, candidate.distance, candidate.score
-    return Decision(*placed, "dropped", EMPTY, search_method=reader.format_value(chunk, "search_method"))

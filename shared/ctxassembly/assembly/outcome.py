@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ctxassembly.assembly.cite import cite
-from ctxassembly.assembly.decisions import Outcomes, decide, decide_empty
+from ctxassembly.assembly.decisions import Outcomes, decide
 from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.fates import (
     Known,
@@ -52,10 +52,10 @@ def make_context(
     load = page.weigh(rendered.text) if selection is None else selection.fitted.load
     reader = page.reader
     shortened: dict[int, Shortened] = {}
-    everything, empty = (*found.admitted.candidates, *found.neighbors), found.admitted.empty
-    decisions = LateTuple(lambda: (decide_empty(candidate, reader) for candidate in empty))
+    everything, copies = (*found.admitted.candidates, *found.neighbors), found.copies
     unread: Mapping[int, Outcomes] = {}
-    copies = found.copies
+    decided = partial(decide, everything, found.admitted.empty, copies=copies, query=query, reader=reader)
+    decisions = LateTuple(lambda: decided(outcomes={}))
     if selection is not None:
         fates = find_fates(text, selection, barred)
         chars_per_token = max(len(rendered.text), 1) / max(load.tokens, 1)
@@ -66,8 +66,7 @@ def make_context(
         if page.is_by_query and not config.fill:
             log.notes += filter(None, [stopped_note(selection, load.tokens, chars_per_token)])
         by_key = partial(outcomes_by_key, known, unread)
-        decided = partial(decide, everything, copies=copies, query=query, reader=reader)
-        decisions = LateTuple(lambda: (*decided(by_key()), *(decide_empty(candidate, reader) for candidate in empty)))
+        decisions = LateTuple(lambda: decided(outcomes=by_key()))
     labels = rendered.layout.labels
     included = [pool.candidates[number] for number in sorted({at for label in labels for at in label.chunks})]
     if selection is not None:
@@ -88,7 +87,7 @@ def make_context(
         stages=tuple(log.stages),
         notes=tuple(log.notes),
         hits=len(found.admitted.hits),
-        chunks=len(empty) + len([key for key in chunks if key not in outside]),
+        chunks=len(found.admitted.empty) + len([key for key in chunks if key not in outside]),
         round_trips=log.round_trips,
         missing=log.missing,
         unscoped=log.unscoped,

@@ -16,7 +16,7 @@ from typing import Any
 
 from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call, unused_settings
 from ctxassembly.assembly.compress import ask_model
-from ctxassembly.assembly.conversation import ReservedLabels, in_conversation, reserve_labels
+from ctxassembly.assembly.conversation import ReservedLabels, in_conversation, most_labels, reserve_labels
 from ctxassembly.assembly.dedup.dedup import Duplicates, check_vectors
 from ctxassembly.assembly.expansion.admit import admit_hits
 from ctxassembly.assembly.expansion.expand import expand_hits
@@ -38,12 +38,13 @@ from ctxassembly.assembly.supplement import RenderedSupplement, render_supplemen
 from ctxassembly.assembly.units import Barred, Units, chunk_units, sentence_units
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.data.candidates import ALREADY_SENT, EMPTY
+from ctxassembly.data.candidates import ALREADY_SENT
 from ctxassembly.data.chunks import Hit, ReadHit
 from ctxassembly.data.requests import Request
+from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.tokens.counter import counter_for
-from ctxassembly.tracing import TraceRecorder, count_by_reason
+from ctxassembly.tracing import TraceRecorder
 from ctxassembly.wording.label_guards import Guards
 
 Settings = tuple[AssemblyConfig, "str | None", AssemblyCall]
@@ -59,11 +60,16 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
         ConfigError: semantic deduplication with neither embeddings nor a vector in a hit; compression by a language
             model without one; neighbors that have to be filtered, and no filter.
     """
-    config, query = check_call(call, services)
+    query = check_call(call, services)
+    config = call.config if isinstance(call.config, AssemblyConfig) else AssemblyConfig()
+    if not config.enabled:  # hits are only passed through, and the budget alone decides
+        config = replace(config, compress="none")
+    if config.compress == "llm" and not services.can_compress:
+        raise ConfigError.missing("llm", "compress='llm'", "a language model", "compress='extractive'")
     log = TraceRecorder(clock, services.is_observed)
     found = yield from _gather(call, config, query, services, log)
     pool = make_pool(found.candidates, by_document=config.enabled)
-    labels = reserve_labels(call.conversation, config, pool)
+    labels = reserve_labels(call.conversation, config.first_label, most_labels(config, pool))
     try:
         page = _page(pool, found, (config, query, call), labels, log)
         page, selection, barred = yield from _select(page, services, log)
@@ -123,10 +129,7 @@ def _gather(
         log.notes.append(cut_note)
     if unused := unused_settings(config, has_store=services.store is not None):
         log.notes.append(f"enabled=False: hits are written as they came, without {' and '.join(unused)}")
-    yield from log.begin("admit", len(call.hits) if isinstance(call.hits, Sequence) else 0)
-    admitted = admit_hits(call.hits)
-    log.notes += admitted.notes
-    yield from log.end(len(admitted.candidates), lambda: count_by_reason([EMPTY] * len(admitted.empty)))
+    admitted = yield from admit_hits(call.hits, log)
     if config.enabled and config.dedup == "semantic" and not services.can_embed:
         check_vectors((*admitted.candidates, *admitted.empty))
     duplicates = Duplicates(config, log, can_embed=services.can_embed)

@@ -11,27 +11,18 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from ctxassembly.assembly.arguments import (
-    AssemblyCall,
-    Services,
-    check_config,
-    check_filtered,
-    check_query,
-    settings_of,
-)
+from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call
 from ctxassembly.assembly.call import Call, System, SystemFlow
 from ctxassembly.assembly.cite import cite
-from ctxassembly.assembly.decisions import Outcomes, decide, decide_empty
+from ctxassembly.assembly.conversation import reserve_labels
+from ctxassembly.assembly.decisions import Outcomes, decide
 from ctxassembly.assembly.expansion.admit import admit_hits
 from ctxassembly.assembly.limits import hit_counts
 from ctxassembly.assembly.supplement import as_supplement
 from ctxassembly.assembly.text_blocks import Style, TextBlock, render_blocks
-from ctxassembly.config.hints import not_a_hit_error
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Conversation, given_conversation
 from ctxassembly.data.candidates import (
     COMPRESSIONS,
-    EMPTY,
     OUTSIDE_WINDOW,
     OVER_BUDGET,
     Candidate,
@@ -42,7 +33,7 @@ from ctxassembly.data.trace import Decision, Outcome, Shortened, Trace
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for
-from ctxassembly.tracing import TraceRecorder, count_by_reason, retain_hits
+from ctxassembly.tracing import TraceRecorder, retain_hits
 from ctxassembly.wording.formats import infer_format
 
 
@@ -56,18 +47,9 @@ def system_flow(call: AssemblyCall, services: Services, clock: Callable[[], floa
         InputError: an argument of the call is of another type, or the system returned something else than a context.
         ConfigError: neighbors that have to be filtered, and no filter.
     """
-    if isinstance(call.hits, str):
-        raise not_a_hit_error(call.hits)
-    check_config(call.config)
-    system, query = cast(System, call.config), check_query(call.query)
-    if services.store is not None:
-        check_filtered(settings_of(system), services.store.holds_filter)
-    given_conversation(call.conversation)
-    log = TraceRecorder(clock, services.is_observed)
-    yield from log.begin("admit", len(call.hits) if isinstance(call.hits, Sequence) else 0)
-    admitted = admit_hits(call.hits)
-    log.notes += admitted.notes
-    yield from log.end(len(admitted.candidates), lambda: count_by_reason([EMPTY] * len(admitted.empty)))
+    query, log = check_call(call, services), TraceRecorder(clock, services.is_observed)
+    admitted = yield from admit_hits(call.hits, log)
+    labels = reserve_labels(call.conversation, 1, len(admitted.candidates))
     own = Call(
         hits=admitted.candidates,
         query=query,
@@ -75,13 +57,17 @@ def system_flow(call: AssemblyCall, services: Services, clock: Callable[[], floa
         store=services.store,
         can_embed=services.can_embed,
         can_compress=services.can_compress,
+        first_label=labels.first,
         admitted=admitted,
         log=log,
     )
-    if call.conversation is None:
-        return (yield from _run(system, own))
-    context = yield from _run_in_conversation(system, own, call.conversation)
-    return replace(context, earlier_citations=call.conversation.citations)
+    try:
+        context = yield from _run(cast(System, call.config), own)
+        labels.use(context.citations)
+    finally:
+        labels.release()
+    earlier = call.conversation.citations if call.conversation else ()
+    return replace(context, earlier_citations=earlier) if earlier else context
 
 
 def _run(system: System, call: Call) -> SystemFlow:
@@ -91,20 +77,6 @@ def _run(system: System, call: Call) -> SystemFlow:
     context = yield from flow
     if not isinstance(context, Context):
         raise InputError(f"{type(system).__name__}.flow must return a Context, got {safe_repr(context)}")
-    return context
-
-
-def _run_in_conversation(system: System, call: Call, conversation: Conversation) -> SystemFlow:
-    """Run `system` with the next labels of `conversation`; reserved are as many as there could be."""
-    labels = conversation.labels
-    if labels is None:
-        return (yield from _run(system, replace(call, first_label=conversation.next_label)))
-    end = (used := labels.reserve(len(call.hits), conversation.next_label)) + len(call.hits)
-    try:
-        context = yield from _run(system, replace(call, first_label=used))
-        used += len(context.citations)
-    finally:
-        labels.release(used, end)
     return context
 
 
@@ -185,7 +157,7 @@ def _decisions(
     call: Call, blocks: Sequence[TextBlock], shortened: Mapping[int, Shortened], style: Style
 ) -> Iterator[Decision]:
     """Yield the decision on each hit and each neighbor, then on hits without text."""
-    count, reader = counter_for(style.encoding), style.reader()
+    count, reader = counter_for(style.encoding), style.reader(for_header=False)
     pieces = [piece for block in blocks for passage in block.passages for piece in passage]
     kept, stripped = {piece.candidate.key: piece.candidate for piece in pieces}, defaultdict[int, int](int)
     for piece in pieces:
@@ -204,8 +176,7 @@ def _decisions(
         else:
             why_dropped = drop.reason if drop else OVER_BUDGET
             outcomes[key] = candidate, Outcomes("dropped", why_dropped, tokens=count(candidate.chunk.text))
-    yield from decide(everything, outcomes, copies, call.query, reader)
-    yield from (decide_empty(candidate, reader) for candidate in call.admitted.empty)
+    yield from decide(everything, call.admitted.empty, outcomes, copies, call.query, reader)
 
 
 def _original(candidate: Candidate, call: Call) -> Candidate:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from ctxassembly.wording.languages import Language
 from ctxassembly.wording.unicode import escape_xml
@@ -43,9 +43,6 @@ class Heading:
 
 Lines = tuple[str, str]
 """The header and the footer, without the line breaks between them and the text; empty if there is none."""
-Need = Literal["source", "pages", "place"]
-"""A part of a heading that has to be looked up in metadata, which takes time. "place": section, sheet and row."""
-NEEDS: tuple[Need, ...] = get_args(Need)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +62,6 @@ class Format:
     """A function for the rest of the header. It returns nothing if the heading has only a number; the lead is then left
     out, too."""
     footer: str = ""
-    needs: frozenset[Need] = frozenset()
     has_markup: bool = False
     """True if all text is escaped with entities, so that nothing in it can be a tag."""
     citation_examples: tuple[str, ...] = ()
@@ -123,7 +119,6 @@ FORMATS: Mapping[str, Format] = {
             name="numbered",
             label="[{}]",
             write_header=numbered_header,
-            needs=frozenset({"source", "pages"}),
             citation_examples=("[1]", "[1][3]"),
             rule="cite_label",
         ),
@@ -132,7 +127,6 @@ FORMATS: Mapping[str, Format] = {
             # The same word in every language: answers repeat it, and are read for it.
             label="[SOURCE {}]",
             write_header=source_header,
-            needs=frozenset({"source", "place"}),
             citation_examples=("[SOURCE 1]",),
             rule="cite_label",
         ),
@@ -141,12 +135,11 @@ FORMATS: Mapping[str, Format] = {
             label='<chunk index="{}"',
             write_header=xml_header,
             footer="</chunk>",
-            needs=frozenset({"source", "pages"}),
             has_markup=True,
             citation_examples=("[1]",),
             rule="cite_index",
         ),
-        Format(name="grouped", lead="## ", write_header=lambda heading, _: heading.source, needs=frozenset({"source"})),
+        Format(name="grouped", lead="## ", write_header=lambda heading, _: heading.source),
         Format(name="minimal", write_header=lambda *_: ""),
     )
 }

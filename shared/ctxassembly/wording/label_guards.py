@@ -58,20 +58,11 @@ def _find_forms(patterns: FormPatterns, text: str) -> list[int]:
         begin = found.start() + 1
         end = text.find("\n", begin)
         line = text[begin : end if end >= 0 else len(text)]
-        is_plain = line.isascii() and line.isprintable()
-        offsets = range(len(line)) if is_plain else fold_offsets(line)
-        said = line if is_plain else "".join([line[at] for at in offsets])
+        offsets = fold_offsets(line)
+        said = "".join([line[at] for at in offsets])
         begins += [begin + offsets[at] for at in _find_folded(patterns.form, fold_lookalikes(line), said)]
         found = patterns.prefilter.search(small, begin + len(line))
     return begins
-
-
-def _origins(line: str, places: list[int]) -> list[int]:
-    """Return the offset in `line` of each of `places` in the folded line."""
-    if not places or (line.isascii() and line.isprintable()):
-        return places
-    offsets = fold_offsets(line)
-    return [offsets[at] for at in places]
 
 
 def _find_folded(form: re.Pattern[str], line: str, said: str) -> Iterator[int]:
@@ -160,8 +151,8 @@ def escape_value(value: str, form: str) -> str:
     """
     if value.isascii() and "[" not in value and value.isprintable():  # the usual case
         return value
-    found = [match.start() for match in compile_forms(form).label.finditer(fold_lookalikes(value))]
-    labels = [at for at in _origins(value, found) if value[at - 1 : at] != "\\"]
+    offsets, found = fold_offsets(value), compile_forms(form).label.finditer(fold_lookalikes(value))
+    labels = [at for match in found if value[(at := offsets[match.start()]) - 1 : at] != "\\"]
     return "\\".join([value[begin:end] for begin, end in pairwise((0, *labels, len(value)))])
 
 

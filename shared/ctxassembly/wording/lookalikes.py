@@ -8,7 +8,8 @@ confusable-homoglyphs 3.3.1 (900 KB of JSON, 0.1 s to load), have far more than 
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from unicodedata import category, name, normalize, numeric
 
@@ -25,33 +26,23 @@ def _table() -> dict[str, str]:
     return {chr(int(code, 16)): sign for sign, *codes in rows for code in codes}
 
 
-class _Fold(dict[int, str]):
-    """Code point -> what a folded line has for it, filled as characters are met. `str.translate` reads it."""
-
-    def __missing__(self, code: int) -> str:
-        look = _look(chr(code))
-        if len(self) < _MAX_CACHED:
-            self[code] = look
-        return look
-
-
-_FOLD = _Fold()
-
-
 def fold_lookalikes(line: str) -> str:
     r"""Return `line` as it looks: ASCII in lower case for look-alikes, and neither marks nor invisible characters.
 
     >>> fold_lookalikes("[\N{FULLWIDTH DIGIT TWO}] S\N{CYRILLIC SMALL LETTER O}urce")
     '[2] source'
     """
-    return line.lower() if line.isascii() and line.isprintable() else line.translate(_FOLD)
+    return line.lower() if line.isascii() and line.isprintable() else "".join(map(_look, line))
 
 
-def fold_offsets(line: str) -> list[int]:
+def fold_offsets(line: str) -> Sequence[int]:
     """Return for each character of `line`, once it is folded, the offset in `line` of its origin."""
-    return [at for at, character in enumerate(line) for _ in _FOLD[ord(character)]]
+    if line.isascii() and line.isprintable():
+        return range(len(line))
+    return [at for at, character in enumerate(line) for _ in _look(character)]
 
 
+@lru_cache(_MAX_CACHED)
 def _look(character: str) -> str:
     """Return the ASCII that `character` looks like, in small letters, else the character; nothing if it can't be seen.
 
@@ -70,7 +61,7 @@ def _look(character: str) -> str:
     plain = normalize("NFKD", character)
     if plain != character:
         letters = "".join(filter(str.isalnum, plain))  # without the brackets of ⒮
-        return "".join(_FOLD[ord(each)] for each in (kind == "So" and letters) or plain)
+        return "".join(_look(each) for each in (kind == "So" and letters) or plain)
     if kind == "Pd":
         return "-"
     return _bracket(character) if kind in ("Ps", "Pe") else character.casefold()

@@ -8,15 +8,14 @@ pages, several pages.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import safe_repr, to_text
-from ctxassembly.wording.formats import NEEDS, Heading, reference_text
+from ctxassembly.wording.formats import Heading, reference_text
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.unicode import one_line
 
@@ -50,11 +49,6 @@ class MetadataReader:
         if known is None:
             known = self._lines[key] = chunk, line_of(self._keys.read(self._metadata(chunk), name), name)
         return known[1]
-
-    def format_value(self, chunk: Chunk, name: str) -> str | None:
-        """Return the particular `name` on one line, or None. It isn't remembered, nor left out of headers."""
-        value = self._keys.read(chunk.metadata, name)
-        return None if value is None else line_of(value, name)
 
     def number(self, chunk: Chunk, name: str) -> int | str | None:
         """Return the particular `name` as a whole number, else as a line; of several pages the first one."""
@@ -91,25 +85,13 @@ class MetadataReader:
         """Return the same, but nothing if none is known."""
         return next(filter(None, (self.line(chunk, name) for name in ("source", "title", "url"))), "")
 
-    def heading(
-        self,
-        chunk: Chunk,
-        chunks: Iterable[Chunk],
-        safe: Callable[[str], str] = str,
-        needs: Collection[str] = NEEDS,
-    ) -> Heading:
-        """Return what a header may show of `chunk`, with the pages of `chunks`: as far as it `needs` it.
-
-        Each value is passed through `safe`.
-        """
-        pages = self.pages(chunks) if "pages" in needs else ()
-        source = safe(self.source(chunk)) if "source" in needs else ""
-        heading = Heading(0, source, tuple([safe(page) if isinstance(page, str) else page for page in pages]))
-        if "place" not in needs:
-            return heading
+    def heading(self, chunk: Chunk, chunks: Iterable[Chunk], safe: Callable[[str], str] = str) -> Heading:
+        """Return what a header may show of `chunk`, with the pages of `chunks`. Each value is passed through `safe`."""
         row = self.number(chunk, "row_number")
-        return replace(
-            heading,
+        return Heading(
+            number=0,
+            source=safe(self.source(chunk)),
+            pages=tuple([safe(page) if isinstance(page, str) else page for page in self.pages(chunks)]),
             section=safe(self.line(chunk, "section") or ""),
             sheet=safe(self.line(chunk, "sheet") or ""),
             row="" if row is None else safe(str(row)),

@@ -7,17 +7,19 @@ repaired and noted, so that one bad row doesn't cost the answer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import CoroutineType
 from typing import Any, NamedTuple
 
 from ctxassembly.config.hints import not_a_hit_error
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import EMPTY, Candidate
 from ctxassembly.data.chunks import Chunk, Hit
+from ctxassembly.data.requests import Request
 from ctxassembly.data.sanitize import Issue, sanitize_chunk, sanitize_score
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
+from ctxassembly.tracing import TraceRecorder, count_by_reason
 
 MAX_SIMILAR_NOTES = 10
 """Notes on one kind of oddity; a last note counts the others."""
@@ -25,22 +27,24 @@ _ID_CHARS = 80
 
 
 class AdmittedHits(NamedTuple):
-    """Hits as candidates, usable or not, and a note on every value that was repaired."""
+    """Hits as candidates, usable or not."""
 
     candidates: tuple[Candidate, ...]
     empty: tuple[Candidate, ...]
     """Candidates with no text but white space."""
-    notes: tuple[str, ...]
     hits: tuple[Hit, ...] = ()
     """All hits in their order, after repair."""
 
 
-def admit_hits(hits: Sequence[Hit]) -> AdmittedHits:
-    """Candidates in the order of `hits`; their rank, and their key, is their position in the list.
+def admit_hits(hits: Sequence[Hit], log: TraceRecorder) -> Generator[Request, Any, AdmittedHits]:
+    """Return candidates in the order of `hits`, as the first stage; their rank, and their key, is their place there.
+
+    A note is taken of every value that was repaired.
 
     Raises:
         InputError: `hits` is not a sequence of Hit.
     """
+    yield from log.begin("admit", len(hits) if isinstance(hits, Sequence) else 0)
     if isinstance(hits, (str, bytes)) or not isinstance(hits, Sequence):
         raise not_a_hit_error(hits)
     usable: list[Candidate] = []
@@ -56,7 +60,9 @@ def admit_hits(hits: Sequence[Hit]) -> AdmittedHits:
             found.append((chunk, [*issues, *score_issues]))
         (empty if not chunk.text or chunk.text.isspace() else usable).append(Candidate(rank, chunk, rank, score))
         admitted.append(hit if chunk is hit.chunk and score is hit.score else replace(hit, chunk=chunk, score=score))
-    return AdmittedHits(tuple(usable), tuple(empty), tuple(_describe("hit", found)), tuple(admitted))
+    log.notes += _describe("hit", found)
+    yield from log.end(len(usable), lambda: count_by_reason([EMPTY] * len(empty)))
+    return AdmittedHits(tuple(usable), tuple(empty), tuple(admitted))
 
 
 def admit_chunks(

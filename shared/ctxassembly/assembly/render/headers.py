@@ -15,7 +15,7 @@ from ctxassembly.data.candidates import HeaderDetail
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import get_path, with_first_keys
 from ctxassembly.errors import ConfigError
-from ctxassembly.wording.formats import FORMATS, NEEDS, Format, Heading, Lines, page_text
+from ctxassembly.wording.formats import FORMATS, Format, Heading, Lines, page_text
 from ctxassembly.wording.label_guards import escape_labels, escape_value
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.metadata_labels import MetadataReader, line_of
@@ -91,10 +91,9 @@ class Headers:
         return (rest, footer) if form is None else (form.header(number, rest), form.footer)
 
     def _heading(self, number: int, label: Label) -> Heading:
-        """Return the heading with the fields that its format needs; a caller's function gets all of them."""
+        """Return what the header of `label` may show."""
         best, chunks = self.pool.candidates[label.best], [self.pool.candidates[at].chunk for at in label.chunks]
-        needs = self.form.needs if self.form else NEEDS
-        return replace(self.reader.heading(best.chunk, chunks, self._safe, needs), number=number, score=best.score)
+        return replace(self.reader.heading(best.chunk, chunks, self._safe), number=number, score=best.score)
 
     def _custom_lines(self, number: int, label: Label) -> Lines:
         function: Any = self.config.format
@@ -128,7 +127,7 @@ class Headers:
         for sent in sorted(by_label, key=int):
             cited = form.citation_examples[0].replace("1", sent) if form else ""
             chunks = [self.pool.candidates[at].chunk for at in by_label[sent]]
-            pages = self.reader.heading(chunks[0], chunks, self._safe, ("pages",)).pages
+            pages = self.reader.heading(chunks[0], chunks, self._safe).pages
             line = words.continues_above.format(cited) + page_text(pages, words)
             lines.append(escape_xml(line) if form and form.has_markup else line)
         return lines
