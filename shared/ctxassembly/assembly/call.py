@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from ctxassembly.assembly.dedup.dedup import Duplicates
-from ctxassembly.assembly.dedup.semantic import Vector, unit_vector
+from ctxassembly.assembly.dedup.semantic import Vector, request_vectors
 from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.expansion.expand import expand_hits
 from ctxassembly.assembly.expansion.fetch import StoreTraits, fetch_policy
@@ -19,8 +19,7 @@ from ctxassembly.assembly.supplement import Supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import OUTSIDE_WINDOW, OVER_BUDGET, Candidate, Reason
-from ctxassembly.data.requests import EmbedTexts, Request
-from ctxassembly.safe_repr import describe_error
+from ctxassembly.data.requests import Request
 from ctxassembly.tracing import TraceRecorder
 
 Items = TypeVar("Items", bound=Sequence[Any])
@@ -110,23 +109,7 @@ class Call:
 
         One without a vector is left out, and a note counts them.
         """
-        wanted = tuple(candidates)
-        given = {
-            candidate.key: unit_vector(candidate.chunk.vector)
-            for candidate in wanted
-            if candidate.chunk.vector is not None
-        }
-        missing = [candidate for candidate in wanted if given.get(candidate.key) is None]
-        if missing and self.can_embed:
-            try:
-                answer = yield EmbedTexts(tuple(candidate.chunk.text for candidate in missing))
-                given |= {one.key: unit_vector(vector) for one, vector in zip(missing, answer, strict=True)}
-            except Exception as error:  # noqa: BLE001 - any error of the service
-                self.note(f"embeddings: no vectors ({describe_error(error)})")
-        vectors = {key: vector for key, vector in given.items() if vector is not None}
-        if lacking := len(wanted) - len(vectors):
-            self.note(f"embeddings: {lacking:,} of {len(wanted):,} chunks without a vector aren't compared by meaning")
-        return vectors
+        return (yield from request_vectors(tuple(candidates), self.log.notes, can_embed=self.can_embed))
 
 
 def _count(items: Sequence[Any]) -> int:

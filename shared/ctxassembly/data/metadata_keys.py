@@ -65,8 +65,8 @@ class MetadataKeys:
     start_line: str | tuple[str, ...] = ("start_line",)
     updated_at: str | tuple[str, ...] = ("updated_at",)
     content_hash: str | tuple[str, ...] = ("content_hash",)
-    """Copies are recognized by their texts, not by this hash. If different texts share one, as all chunks of a file
-    may, the trace says so."""
+    """Copies are recognized by their texts, not by this hash: all chunks of a file may share one. Only
+    `published.Pipeline` goes by it."""
     keep_whole: str | tuple[str, ...] = ("keep_whole",)
     """True marks a chunk that has to stay whole, such as a roster or a form. As a hit it goes before all others, and
     is shortened only if it doesn't fit at all. As a neighbor it is included whole or not at all."""

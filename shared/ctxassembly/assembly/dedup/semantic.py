@@ -1,7 +1,6 @@
 """Semantic duplicates: chunks that mean nearly the same, by the cosine of their embeddings and the facts they state.
 
-Vectors are compared by products of numpy matrices in double precision, block by block. With 384 dimensions, 100 vectors
-take 0.4 ms, 1,000 take 40 ms and 10,000 take 2.6 s.
+Vectors are compared by products of a numpy matrix and a vector, in double precision.
 """
 
 from __future__ import annotations
@@ -9,17 +8,17 @@ from __future__ import annotations
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Generator, Sequence
 from typing import Any
 
 from ctxassembly.assembly.dedup.facts import Match, compare_facts
 from ctxassembly.assembly.dedup.similar import FindMatches
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.requests import EmbedTexts
+from ctxassembly.errors import InputError, StoreError
+from ctxassembly.safe_repr import describe_error, safe_repr
 
 Vector = Sequence[float]
-
-_BLOCK_ROWS = 256
-"""Rows multiplied at a time: one product of many rows takes a tenth of the time of as many products of one."""
 
 
 def unit_vector(value: Any) -> Vector | None:
@@ -34,6 +33,39 @@ def unit_vector(value: Any) -> Vector | None:
     if not 0 < length < math.inf:
         return None
     return array("d", [number / length for number in vector])  # a quarter of the memory of a tuple
+
+
+def request_vectors(
+    candidates: Sequence[Candidate], notes: list[str], *, can_embed: bool, raises: bool = False
+) -> Generator[EmbedTexts, Sequence[Sequence[float]], dict[int, Vector]]:
+    """Return the vectors of `candidates`, of length 1, by key: their own, or those that `embeddings` gives.
+
+    All that lack one are asked for in one call. One without a vector isn't in the result, and a note counts these.
+
+    Raises:
+        StoreError: the embeddings failed, and `raises` is true.
+    """
+    own = {one.key: unit_vector(one.chunk.vector) for one in candidates if one.chunk.vector is not None}
+    missing = [one for one in candidates if own.get(one.key) is None]
+    if missing and can_embed:
+        try:
+            answer = yield EmbedTexts(tuple([one.chunk.text for one in missing]))
+            _check_count(answer, len(missing))
+            own |= {one.key: unit_vector(vector) for one, vector in zip(missing, answer, strict=True)}
+        except Exception as error:
+            if raises:
+                raise StoreError(f"texts could not be embedded: {describe_error(error)}") from error
+            notes.append(f"embeddings: no vectors ({describe_error(error)})")
+    vectors = {key: vector for key, vector in own.items() if vector is not None}
+    if lacking := len(candidates) - len(vectors):
+        many = f"{lacking:,} of {len(candidates):,} chunks"
+        notes.append(f"embeddings: {many} without a vector aren't compared by meaning")
+    return vectors
+
+
+def _check_count(answer: Any, texts: int) -> None:
+    if isinstance(answer, (str, bytes)) or not hasattr(answer, "__len__") or len(answer) != texts:
+        raise InputError(f"the embeddings must return one vector for each of {texts} texts, got {safe_repr(answer)}")
 
 
 def find_close(texts: Sequence[str], vectors: Sequence[Vector | None], threshold: float) -> FindMatches:
@@ -56,22 +88,15 @@ def find_close(texts: Sequence[str], vectors: Sequence[Vector | None], threshold
         if vector is not None:
             places[len(vector)].append(place)
     matrices = {dimensions: np.array([vectors[place] for place in some]) for dimensions, some in places.items()}
-    rows = {place: row for some in places.values() for row, place in enumerate(some)}
-
-    @lru_cache(maxsize=1)
-    def close_in_block(dimensions: int, first: int) -> Any:
-        """Return the rows of one block against all of their dimensions: True where the cosine is at the threshold."""
-        matrix = matrices[dimensions]
-        # Rounded, since the cosine of a vector with itself may come out as 0.9999999999999998.
-        return (matrix[first : first + _BLOCK_ROWS] @ matrix.T).round(12) >= threshold
 
     def find(position: int, kept: Collection[int]) -> list[Match]:
         mine = vectors[position]
         if mine is None:
             return []
-        row, among = rows[position], places[len(mine)]
-        close = close_in_block(len(mine), row - row % _BLOCK_ROWS)[row % _BLOCK_ROWS].nonzero()[0].tolist()
-        matches = [Match(among[other]) for other in close if among[other] in kept]
+        # Rounded, since the cosine of a vector with itself may come out as 0.9999999999999998.
+        is_close = (matrices[len(mine)] @ np.array(mine)).round(12) >= threshold
+        among = np.array(places[len(mine)])[is_close].tolist()
+        matches = [Match(other) for other in among if other in kept]
         return [match for match in matches if not differs(position, match)]
 
     return find

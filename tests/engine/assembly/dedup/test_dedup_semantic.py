@@ -125,7 +125,7 @@ def test_neither_vectors_nor_embeddings_is_an_error_before_anything_is_fetched()
 def test_chunks_without_a_vector_are_noted():
     context = assemble(hits_of([*with_vectors(WATER), DRINK]), SEMANTIC)
     assert standing(context) == ["water", "drink"]
-    assert context.trace.notes == ("semantic dedup: 1 of 2 chunks have no vector",)
+    assert context.trace.notes == ("embeddings: 1 of 2 chunks without a vector aren't compared by meaning",)
 
 
 class Broken:
@@ -142,8 +142,8 @@ async def test_embeddings_that_fail_leave_the_near_dedup_and_a_note():
     ):
         assert standing(context) == ["water", "drink"]
         assert context.trace.notes == (
-            "embeddings: no vectors (ConnectionError: refused), compared by words alone",
-            "semantic dedup: 2 of 2 chunks have no vector",
+            "embeddings: no vectors (ConnectionError: refused)",
+            "embeddings: 2 of 2 chunks without a vector aren't compared by meaning",
         )
 
 
