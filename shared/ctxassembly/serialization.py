@@ -42,6 +42,8 @@ def to_plain(value: Any, special: Special = _NO_SPECIAL) -> Any:
     {'pages': [1, 2], 'score': 'inf'}
     """
     kind: Any = type(value)
+    if kind in _SCALARS:  # as nearly all of a trace is
+        return _to_builtin(value)
     if kind in special:
         return special[kind](value)
     if kind in (tuple, LateTuple):

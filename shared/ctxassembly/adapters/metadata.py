@@ -79,7 +79,7 @@ def block_metadata(context: Context) -> list[dict[str, Any]]:
     adapters put that metadata next to it. The block of a supplement has no citation but `supplement`, with its `text`.
     Both are an `AssembledBlock`, by which another assembly knows the block.
     """
-    decisions = reversed(context.trace.decisions)  # if several share an id, the best-ranked one is written last
+    decisions = context.trace.decisions[::-1]  # if several share an id, the best-ranked one is written last
     scores = {(hit.document_id, hit.chunk_id): hit.score for hit in decisions if hit.distance == 0}
     added: list[dict[str, Any]] = []
     for ours in assembled_blocks(context):

@@ -187,6 +187,8 @@ POSITION_PARAMETERS = ("in_document", "at_index")
 def keep_requested(chunks: list[Chunk], refs: Sequence[ChunkRef]) -> list[Chunk]:
     """Return `chunks` without what no reference by offset asks for in a document that was read whole."""
     whole = {ref.document_id for ref in refs if ref.around_offset}
+    if not whole:
+        return chunks
     read = [chunk for chunk in chunks if chunk.lookup_id in whole]
     return [*(chunk for chunk in chunks if chunk.lookup_id not in whole), *MemoryStore(read).fetch(refs)]
 
