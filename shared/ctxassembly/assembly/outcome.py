@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from ctxassembly.assembly.cite import cite
+from ctxassembly.assembly.cite import Cited, cite
 from ctxassembly.assembly.decisions import Outcomes, decide
 from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.fates import (
@@ -25,6 +26,7 @@ from ctxassembly.assembly.select.relevant import stopped_note
 from ctxassembly.assembly.units import Barred
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, Reason, Shortening
+from ctxassembly.data.chunks import Hit
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Shortened, Trace
 from ctxassembly.lazy import LateTuple
@@ -84,35 +86,45 @@ def make_context(
     }
     trace = Trace(
         decisions=decisions,
-        stages=tuple(log.stages),
-        notes=tuple(log.notes),
-        hits=len(found.admitted.hits),
         chunks=len(found.admitted.empty) + len([key for key in chunks if key not in outside]),
-        round_trips=log.round_trips,
-        missing=log.missing,
-        unscoped=log.unscoped,
         token_count=load.tokens,
         max_tokens=page.max_tokens,
         hit_counts=page.hit_counts,
-        character_count=len(cited.text),
         max_characters=config.max_characters,
         documents_dropped=len(dropped - {one.chunk.document_id for one in included}),
     )
+    return replace(
+        finish(cited, trace, found.admitted.hits, log),
+        query=query,
+        format=_answer_format(page, cited.headers),
+        language=config.language,
+        keys=config.keys,
+        encoding=str(config.encoding) if isinstance(config.encoding, str) else config.encoding,
+        sanitized=config.sanitize,
+    )
+
+
+def finish(cited: Cited, trace: Trace, hits: Sequence[Hit], log: TraceRecorder) -> Context:
+    """Return the context of `cited`. Its trace is `trace` with what the `log` has."""
+    trace = replace(
+        trace,
+        stages=tuple(log.stages),
+        notes=tuple(log.notes),
+        hits=len(hits),
+        round_trips=log.round_trips,
+        missing=log.missing,
+        unscoped=log.unscoped,
+        character_count=len(cited.text),
+    )
     return Context(
         text=cited.text,
-        token_count=load.tokens,
+        token_count=trace.token_count,
         passages=cited.passages,
         citations=tuple(block.citation for block in cited.blocks if block.citation is not None),
         blocks=cited.blocks,
         provenance=cited.provenance,
         trace=trace,
-        query=query,
-        format=_answer_format(page, cited.headers),
-        language=config.language,
-        keys=config.keys,
-        hits=retain_hits(found.admitted.hits),
-        encoding=str(config.encoding) if isinstance(config.encoding, str) else config.encoding,
-        sanitized=config.sanitize,
+        hits=retain_hits(hits),
     )
 
 

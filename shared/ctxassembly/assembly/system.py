@@ -18,6 +18,7 @@ from ctxassembly.assembly.conversation import reserve_labels
 from ctxassembly.assembly.decisions import Outcomes, decide
 from ctxassembly.assembly.expansion.admit import admit_hits
 from ctxassembly.assembly.limits import hit_counts
+from ctxassembly.assembly.outcome import finish
 from ctxassembly.assembly.supplement import as_supplement
 from ctxassembly.assembly.text_blocks import Style, TextBlock, render_blocks
 from ctxassembly.context import Context
@@ -33,7 +34,7 @@ from ctxassembly.data.trace import Decision, Outcome, Shortened, Trace
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tokens.counter import counter_for
-from ctxassembly.tracing import TraceRecorder, retain_hits
+from ctxassembly.tracing import TraceRecorder
 from ctxassembly.wording.formats import infer_format
 
 
@@ -117,33 +118,19 @@ def to_context(
     documents = {one.chunk.document_id for one in (*call.hits, *included)}
     trace = Trace(
         decisions=decisions,
-        stages=tuple(call.log.stages),
-        notes=tuple(call.log.notes),
-        hits=len(call.admitted.hits),
         chunks=len(decisions) - [decision.reason for decision in decisions].count(OUTSIDE_WINDOW),
-        round_trips=call.log.round_trips,
-        missing=call.log.missing,
-        unscoped=call.log.unscoped,
         token_count=tokens,
         max_tokens=max_tokens,
         hit_counts=hit_counts(call.admitted.hits, style.encoding),
-        character_count=len(cited.text),
         max_characters=max_characters,
         documents_dropped=len(documents - {one.chunk.document_id for one in included}),
     )
-    return Context(
-        text=cited.text,
-        token_count=tokens,
-        passages=cited.passages,
-        citations=tuple(block.citation for block in cited.blocks if block.citation is not None),
-        blocks=cited.blocks,
-        provenance=cited.provenance,
-        trace=trace,
+    return replace(
+        finish(cited, trace, call.admitted.hits, call.log),
         query=call.query,
         format=style.format if isinstance(style.format, str) else infer_format(cited.headers),
         language=style.language,
         keys=style.keys,
-        hits=retain_hits(call.admitted.hits),
         encoding=style.encoding,
     )
 
