@@ -55,10 +55,10 @@ async def aread_left_out(request: LeftOutRequest) -> LeftOut:
 
 def _flow(request: LeftOutRequest) -> Generator[FetchChunks, Any, LeftOut]:
     check_filtered(request.config, getattr(request.store, "holds_filter", None))
-    known, stored = (*request.contexts, *request.dropped), tuple[Chunk, ...]()
+    known, stored = (*request.contexts, *request.dropped), list[Chunk]()
     if refs := left_out_refs(known):
         try:
-            stored, _, _ = admit_chunks((yield FetchChunks(refs)), strict=False)
+            stored, _ = admit_chunks((yield FetchChunks(refs)), strict=False)
         except Exception as error:  # whatever a store raises, the model gets an answer
             if request.config.on_store_error == "raise":
                 raise StoreError(f"what was left out could not be read: {describe_error(error)}") from error

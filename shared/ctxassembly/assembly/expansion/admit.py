@@ -65,10 +65,8 @@ def admit_hits(hits: Sequence[Hit], log: TraceRecorder) -> Generator[Request, An
     return AdmittedHits(tuple(usable), tuple(empty), tuple(admitted))
 
 
-def admit_chunks(
-    chunks: Iterable[Any], *, strict: bool = True
-) -> tuple[tuple[Chunk, ...], tuple[Chunk, ...], tuple[str, ...]]:
-    """Return the chunks from a store that have text, those with nothing but white space, and the notes.
+def admit_chunks(chunks: Iterable[Any], *, strict: bool = True) -> tuple[list[Chunk], list[str]]:
+    """Return the chunks from a store, repaired, and the notes.
 
     Raises:
         InputError: the store returned something other than chunks. If it isn't `strict`, others among chunks are left
@@ -78,8 +76,7 @@ def admit_chunks(
         chunks.close()  # nobody will await it, and Python would warn
     if issubclass(type(chunks), (str, bytes, Mapping)) or not hasattr(type(chunks), "__iter__"):
         raise _not_chunks_error(chunks)
-    usable: list[Chunk] = []
-    empty: list[Chunk] = []
+    admitted: list[Chunk] = []
     found: list[tuple[Chunk, Sequence[Issue]]] = []
     others: list[Any] = []
     for at, chunk in enumerate(chunks):
@@ -91,14 +88,14 @@ def admit_chunks(
         sanitized, issues = sanitize_chunk(chunk, at)
         if issues:
             found.append((sanitized, issues))
-        (empty if not sanitized.text or sanitized.text.isspace() else usable).append(sanitized)
+        admitted.append(sanitized)
     notes = _describe("neighbor", found)
     if others:
-        if not (usable or empty):
+        if not admitted:
             raise _not_chunks_error(others[0])
         first = safe_repr(others[0])
         notes.append(f"store: {len(others):,} of its answers are no chunks, left out; the first is {first}")
-    return tuple(usable), tuple(empty), tuple(notes)
+    return admitted, notes
 
 
 def _describe(subject: str, found: Iterable[tuple[Chunk, Sequence[Issue]]]) -> list[str]:

@@ -92,24 +92,15 @@ class Fetched:
     """The errors of the store."""
 
 
-class _Reply(NamedTuple):
-    """The answer to one round trip: chunks with text and without, the references answered, and the errors."""
-
-    chunks: list[Chunk]
-    empty: list[Chunk]
-    refs: list[ChunkRef]
-    errors: list[Exception]
-
-
 def fetch_neighbors(
     hits: Sequence[Chunk], admitted: AdmittedHits, config: AssemblyConfig, policy: FetchPolicy, log: TraceRecorder
 ) -> Generator[FetchChunks, Sequence[Chunk], Fetched]:
     """Fetch what is near `hits`, in one round trip, or in as many as following links takes."""
     search = _Search(hits, admitted, config, policy)
     while refs := search.next_refs():
-        reply = yield from _ask_store(refs, config, log)
-        search.fetched.errors += reply.errors
-        if not search.record(refs, reply, log) and reply.errors:
+        chunks, answered, errors = yield from _ask_store(refs, config, log)
+        search.fetched.errors += errors
+        if not search.record(refs, chunks, answered, log) and errors:
             break
     return search.fetched
 
@@ -161,11 +152,12 @@ class _Search:
         self._requested.update(refs)
         return (*refs, *mentions) if refs else ()
 
-    def record(self, refs: Sequence[ChunkRef], reply: _Reply, log: TraceRecorder) -> bool:
-        """Keep what `reply` has of `refs`; True if it has anything."""
+    def record(
+        self, refs: Sequence[ChunkRef], chunks: Sequence[Chunk], answered: Sequence[ChunkRef], log: TraceRecorder
+    ) -> bool:
+        """Keep the ones of `chunks` that `refs`, of which these were `answered`, ask for; True if there are any."""
         fetched, keys = self.fetched, self._config.keys
-        found, others = self._split(adopt_documents(reply.chunks, refs))
-        returned = [*found, *reply.empty]
+        returned, others = self._split(adopt_documents(chunks, refs))
         names = [chunk.document_id if chunk.origin is None else chunk.lookup_id for chunk in returned]
         is_stored_hit = self._stored.record(returned, names)
         fetched.known_documents = self._stored.known_documents()
@@ -183,7 +175,7 @@ class _Search:
         for chunk in returned:
             fetched.returned_ids[chunk.document_id].add(chunk.id)
         # A whole document, or what is around an offset, has the hits in it anyway.
-        wide = [ref for ref in reply.refs if {ref.index, ref.chunk_id, ref.named_in} == {None}]
+        wide = [ref for ref in answered if {ref.index, ref.chunk_id, ref.named_in} == {None}]
         fetched.has_others = fetched.has_others or bool(returned and wide) or not all(is_stored_hit)
         self._record_complete(wide, {*names})
         return bool(returned)
@@ -251,20 +243,20 @@ class _Search:
 
 def _ask_store(
     refs: Sequence[ChunkRef], config: AssemblyConfig, log: TraceRecorder
-) -> Generator[FetchChunks, Sequence[Chunk], _Reply]:
-    """Return the store's answer to `refs`.
+) -> Generator[FetchChunks, Sequence[Chunk], tuple[list[Chunk], list[ChunkRef], list[Exception]]]:
+    """Return the store's answer to `refs`, the references that were answered, and the errors.
 
     References of several kinds are asked for together, and each kind on its own where that fails: a store that can't
     search for a document has chunks by their ids all the same. One that can't be reached isn't asked again.
     """
-    reply = _Reply([], [], [], [])
+    chunks, answered, errors = list[Chunk](), list[ChunkRef](), list[Exception]()
     pending = [list(refs)]
     while pending:
         batch = pending.pop(0)
         log.round_trips += 1
         try:
             strict = config.on_store_error == "raise"
-            usable, blank, notes = admit_chunks((yield FetchChunks(tuple(batch))), strict=strict)
+            admitted, notes = admit_chunks((yield FetchChunks(tuple(batch))), strict=strict)
         except Exception as error:
             if config.on_store_error == "raise":
                 raise StoreError(f"neighbors could not be fetched: {describe_error(error)}") from error
@@ -272,17 +264,15 @@ def _ask_store(
             if len(kinds) > 1:
                 pending = [*kinds.values()]
             else:
-                reply.errors.append(error)
+                errors.append(error)
         else:
             log.notes += notes
-            reply.chunks.extend(usable)
-            reply.empty.extend(blank)
-            reply.refs.extend(batch)
-    for reason in dict.fromkeys(map(describe_error, reply.errors)):
-        any_came = reply.chunks or reply.empty
-        consequence = "what else was asked for came" if any_came else "the hits are kept without them"
+            chunks += admitted
+            answered += batch
+    for reason in dict.fromkeys(map(describe_error, errors)):
+        consequence = "what else was asked for came" if chunks else "the hits are kept without them"
         log.notes.append(f"store: no neighbors ({reason}), {consequence}")
-    return reply
+    return chunks, answered, errors
 
 
 def _group_by_kind(refs: Iterable[ChunkRef]) -> dict[tuple[bool, ...], list[ChunkRef]]:
