@@ -86,15 +86,15 @@ class Call:
         self.log.notes.append(text)
 
     def expand(
-        self, hits: Sequence[Candidate], window: int, system: object = None, *, decay: float = 0.5
+        self, hits: Sequence[Candidate], window: int, system: object = None
     ) -> Generator[Request, Any, tuple[Candidate, ...]]:
         """Return `hits`, followed by the chunks within `window` of one, each with its position in its document.
 
-        A neighbor has the score of its best hit times `decay` for each step. It passes the same checks as in the
+        A neighbor has half the score of its best hit for each step. It passes the same checks as in the
         default pipeline: the caller's filter, or agreement with its hit. `keys` and `neighbors` come from `system`.
         """
         own = {name: getattr(system, name) for name in ("keys", "neighbors") if hasattr(system, name)}
-        config = AssemblyConfig(window=window, neighbor_decay=decay, dedup="none", **own)
+        config = AssemblyConfig(window=window, dedup="none", **own)
         duplicates = Duplicates(config, self.log, can_embed=False)
         policy = fetch_policy(config, None, self.store)
         admitted = self.admitted._replace(candidates=tuple(hits))

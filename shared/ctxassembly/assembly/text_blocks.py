@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ctxassembly.assembly.cite import SNIPPET_CHARS
 from ctxassembly.assembly.join import Text
@@ -20,7 +21,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.text.sentences import PAD
 from ctxassembly.wording.formats import FORMATS, Heading, Lines
 from ctxassembly.wording.label_forms import RULE
-from ctxassembly.wording.label_guards import Guards, escape_labels, escape_value
+from ctxassembly.wording.label_guards import Guards, escape_heading, escape_labels
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.metadata_labels import MetadataReader
 
@@ -55,16 +56,12 @@ class Style:
     def heading(self, best: Candidate, *others: Candidate, score: float | None = None) -> Heading:
         """Return the heading of a block whose best chunk is `best`, with the pages of all its chunks."""
         chunks = [best.chunk, *(other.chunk for other in others)]
-        heading = self.reader().heading(best.chunk, chunks, self._safe_value)
+        heading = self.reader().heading(best.chunk, chunks, partial(escape_heading, form=self.format_name))
         return replace(heading, score=best.score if score is None else score)
 
     def safe_text(self, text: str, *, at_line: bool = True) -> str:
         """Return `text` of no chunk, such as a summary, so that no line of it passes for one of ours."""
         return escape_labels(text, self.format_name, self.own_lines, at_line=at_line)
-
-    def _safe_value(self, line: str) -> str:
-        has_labels = self.format_name in FORMATS and FORMATS[self.format_name].has_labels
-        return escape_value(line if has_labels else escape_labels(line, self.format_name), self.format_name)
 
     def lines(self, heading: Heading, number: int) -> Lines:
         """Return the header and the footer of block `number`."""

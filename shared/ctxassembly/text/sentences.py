@@ -33,14 +33,13 @@ def sentence_spans(text: str) -> list[Span]:
     return [*pairwise((0, *inside, len(text)))]
 
 
-def sentence_ends(text: str, begin: int = 0) -> list[int]:
-    """Return the offsets in `text`, ascending, at which the sentences and lines of `text[begin:]` end.
+def sentence_ends(text: str) -> list[int]:
+    """Return the offsets, ascending, at which the sentences and lines of `text` end.
 
     White space after a sentence isn't part of it, and the end of the text isn't returned.
 
     >>> sentence_ends("One. Two. Three.")
     [4, 9]
     """
-    text = text[begin:] if begin else text
     ends = [first + len(text[first:second].rstrip()) for first, second in sentence_spans(text)]
-    return [begin + end for end in ends if 0 < end < len(text)]  # a blank text has none
+    return [end for end in ends if 0 < end < len(text)]  # a blank text has none

@@ -21,6 +21,7 @@ from ctxassembly.data.candidates import GAP
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.lookalikes import fold_lookalikes
+from ctxassembly.wording.sanitize import up_to
 
 RULE = "---"
 """A line of its own between context and question."""
@@ -140,19 +141,12 @@ def _prefilter(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
     """Return a pattern of a line that begins with signs and then like one of `forms`, or so up to what isn't ASCII."""
     rests: dict[str, list[str]] = {}
     for first, *atoms in forms:
-        rests.setdefault(first, []).append(_begun(atoms[: _PREFILTER_ATOMS - 1], _BEYOND_ASCII))
+        begun = up_to(_BEYOND_ASCII, atoms[1 : _PREFILTER_ATOMS - 1])
+        rests.setdefault(first, []).append(atoms[0] + begun)
     begins = "|".join(f"{first}(?:{_BEYOND_ASCII}|{'|'.join(some)})" for first, some in rests.items())
     items = rf"(?:{_SIGN}*[0-9]{{1,9}}[.)](?=\s))*"
     beyond = rf"[0-9]{{1,9}}{_BEYOND_ASCII}|(?![{_IDEOGRAPHS}]){_BEYOND_ASCII}"
     return re.compile(rf"\n *(?! ){items}{_SIGN}*(?:{beyond}|{begins})")
-
-
-def _begun(atoms: Sequence[str], end: str) -> str:
-    """Return a pattern of `atoms`, or of the first of them if `end` follows."""
-    pattern = ""
-    for atom in reversed(atoms[1:]):
-        pattern = f"(?:{end}|{atom}{pattern})"
-    return atoms[0] + pattern
 
 
 def _look(character: str) -> str:

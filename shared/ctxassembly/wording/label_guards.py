@@ -156,6 +156,12 @@ def escape_value(value: str, form: str) -> str:
     return "\\".join([value[begin:end] for begin, end in pairwise((0, *labels, len(value)))])
 
 
+def escape_heading(value: str, form: str) -> str:
+    """Return a `value` of metadata for a header: it forges no label, and no line of ours in a header without one."""
+    has_labels = form in FORMATS and FORMATS[form].has_labels
+    return escape_value(value if has_labels else escape_labels(value, form), form)
+
+
 Replacements = Mapping[int, tuple[int, str]]
 """By offset in a run: where the replaced text ends, and what replaces it."""
 

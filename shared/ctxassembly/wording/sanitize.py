@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from ctxassembly.wording.unicode import apply_replacements
 
@@ -90,18 +91,17 @@ def sanitize_line(line: str) -> str:
     )
 
 
-def _alternation(forms: Iterable[Sequence[str]], *, allow_unfinished: bool) -> str:
-    r"""Return a pattern of the first atom of any of `forms`, if the others follow.
+def up_to(end: str, atoms: Sequence[str]) -> str:
+    """Return a pattern of `atoms`, or of the first of them, or none, if `end` follows."""
+    pattern = ""
+    for atom in reversed(atoms):
+        pattern = f"(?:{end}|{atom}{pattern})"
+    return pattern
 
-    With `allow_unfinished` it is enough that the text ends inside the form.
-    """
-    branches: list[str] = []
-    for first, *rest in forms:
-        pattern = ""
-        for atom in reversed(rest):
-            pattern = rf"(?:\Z|{atom}{pattern})" if allow_unfinished else atom + pattern
-        branches.append(f"{first}(?={pattern})")
-    return "|".join(branches)
+
+def _alternation(forms: Iterable[Sequence[str]], rest_of: Callable[[Sequence[str]], str]) -> str:
+    """Return a pattern of the first atom of any of `forms`, if the `rest_of` it follows."""
+    return "|".join(f"{first}(?={rest_of(rest)})" for first, *rest in forms)
 
 
 _FORMS = (
@@ -109,5 +109,6 @@ _FORMS = (
     *(["<", *name, r"(?![\w-])"] for name in _LOADING_ELEMENTS),
     [r"\]", r"\("],
 )
-_WHOLE = re.compile(_alternation(_FORMS, allow_unfinished=False), re.IGNORECASE)
-_UNFINISHED = re.compile(_alternation(_FORMS, allow_unfinished=True), re.IGNORECASE)
+_WHOLE = re.compile(_alternation(_FORMS, "".join), re.IGNORECASE)
+_UNFINISHED = re.compile(_alternation(_FORMS, partial(up_to, r"\Z")), re.IGNORECASE)
+"""The same, or what the text ends inside of."""

@@ -146,24 +146,7 @@ def _to_hashable(value: Any, depth: int) -> Hashable:
         if isinstance(value, (list, tuple, set, frozenset)) and depth:
             return frozenset(_to_hashable(item, depth - 1) for item in value)
         hash(value)
-    except Exception:  # noqa: BLE001 - metadata may contain any object; one that can't be compared matches only itself
+    except Exception:  # noqa: BLE001 - metadata may contain any object; one that can't be hashed matches only itself
         return ("object", id(value))
-    return _SafeEquality(value)
-
-
-class _SafeEquality:
-    """A value whose comparison may raise; if it does, the two differ."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        try:
-            return isinstance(other, _SafeEquality) and (self.value is other.value or bool(self.value == other.value))
-        except Exception:  # noqa: BLE001 - see above
-            return False
+    shared: Hashable = value
+    return shared

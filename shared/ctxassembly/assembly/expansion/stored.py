@@ -21,12 +21,12 @@ class StoredHits:
 
     def __init__(self, hits: Sequence[Chunk]) -> None:
         self._hits = hits
-        self._names = [hit.lookup_id for hit in hits]
         self._at: dict[tuple[str, object], list[int]] = defaultdict(list)
         """The numbers of the hits by the id by which the store finds the document, and by the hit's id and place."""
         self._by_text: dict[tuple[str, str], list[int]] = defaultdict(list)
         """The hits without index and offset. A framework may have given them another id."""
-        for number, (name, hit) in enumerate(zip(self._names, hits, strict=True)):
+        for number, hit in enumerate(hits):
+            name = hit.lookup_id
             self._at[name, hit.id].append(number)
             place = _place(hit)
             if place is None:
@@ -42,9 +42,9 @@ class StoredHits:
             (ref.document_id, ref.index is None) for ref in wanted if ref.index is not None or ref.chunk_id is not None
         }
         return [
-            ChunkRef(name, hit.index, hit.id if hit.index is None else None)
-            for name, hit in zip(self._names, self._hits, strict=True)
-            if (name, hit.index is None) in asked
+            ChunkRef(hit.lookup_id, hit.index, hit.id if hit.index is None else None)
+            for hit in self._hits
+            if (hit.lookup_id, hit.index is None) in asked
         ]
 
     def record(self, chunks: Sequence[Chunk], names: Sequence[str]) -> list[bool]:
@@ -57,7 +57,7 @@ class StoredHits:
         for name, chunk in zip(names, chunks, strict=True):
             place = _place(chunk) if chunk.index is None else chunk.index
             hits = (*self._at.get((name, chunk.id), ()), *self._at.get((name, place), ()))
-            alike = self._by_text.get((name, chunk.text.strip()), ()) if self._by_text else ()
+            alike = self._by_text.get((name, chunk.text.strip()), ())
             for number in (*hits, *alike):
                 text = self._hits[number].text
                 if number not in self._stored and (text == chunk.text or is_same_text(text, chunk.text)):
@@ -67,14 +67,15 @@ class StoredHits:
 
     def known_documents(self) -> set[str]:
         """Return the ids of the documents of which the store holds a hit, its own and grouping ones."""
-        return {name for number in self._stored for name in (self._names[number], self._hits[number].document_id)}
+        stored = [self._hits[number] for number in self._stored]
+        return {name for hit in stored for name in (hit.lookup_id, hit.document_id)}
 
     def unstored_hits(self) -> list[Chunk]:
         """Return the hits that the store doesn't hold although it has chunks of their document."""
         return [
             hit
-            for number, (name, hit) in enumerate(zip(self._names, self._hits, strict=True))
-            if name in self._returned and number not in self._stored
+            for number, hit in enumerate(self._hits)
+            if hit.lookup_id in self._returned and number not in self._stored
         ]
 
 

@@ -16,7 +16,7 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import get_path, with_first_keys
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.formats import FORMATS, Format, Heading, Lines, page_text
-from ctxassembly.wording.label_guards import escape_labels, escape_value
+from ctxassembly.wording.label_guards import escape_heading, escape_labels, escape_value
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.metadata_labels import MetadataReader, line_of
 from ctxassembly.wording.sanitize import sanitize_line
@@ -133,11 +133,8 @@ class Headers:
         return lines
 
     def _safe(self, line: str) -> str:
-        """Return a `line` of metadata that forges no label, and no line of ours if the format writes no label."""
-        name, line = format_name(self.config), sanitize_line(line) if self.config.sanitize else line
-        if not (self.form and self.form.has_labels):
-            line = escape_labels(line, name)
-        return escape_value(line, name)
+        """Return a `line` of metadata that forges no label and no line of ours."""
+        return escape_heading(sanitize_line(line) if self.config.sanitize else line, format_name(self.config))
 
 
 def format_name(config: AssemblyConfig) -> str:

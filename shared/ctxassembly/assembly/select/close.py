@@ -28,6 +28,12 @@ class Closing(NamedTuple):
     leads_on: Bools
     """For each unit but the last two, whether it and the next one need the one after them, as a heading above one."""
 
+    def best(self, order: Ints, count: int) -> Bools:
+        """Return the mask of what is read with the first `count` units of `order`."""
+        mask = np.zeros(len(self.unread), bool)
+        mask[order[:count]] = True
+        return self.close(mask)
+
     def with_needed(self, mask: Bools) -> Bools:
         """Return `mask` with the rest of the entries of its units, and what they need."""
         entries, needs = self.units.entries, self.units.needs
@@ -63,10 +69,3 @@ def closing(units: Units, copies: Collection[int] = ()) -> Closing:
     if units.needs is not None:
         leads = units.needs[:-1] == np.arange(1, len(unread))
     return Closing(units, units.continues[1:-1] & units.continues[2:], unread, leads[:-1] & leads[1:])
-
-
-def first_units(order: Ints, count: int, rules: Closing, size: int) -> Bools:
-    """Return the mask of what is read with the `count` best of `size` units."""
-    mask = np.zeros(size, bool)
-    mask[order[:count]] = True
-    return rules.close(mask)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ctxassembly.assembly.select.close import Closing, first_units
+from ctxassembly.assembly.select.close import Closing
 from ctxassembly.assembly.units import Units
 
 if TYPE_CHECKING:
@@ -110,10 +110,6 @@ class Filling(NamedTuple):
     share_of: Callable[[int], float] | None
     """The share of the limit that the text of a unit takes at least. With it each unit that fits is read."""
 
-    def best(self, order: Ints, count: int) -> Bools:
-        """Return the mask of what is read with the `count` best units."""
-        return first_units(order, count, self.rules, len(self.costs.units.starts))
-
 
 def fit(filling: Filling, order: Ints, share_per_cost: float) -> Fitted | None:
     """Return as many of the best units in `order` as fit; None if not even the first one does.
@@ -133,7 +129,7 @@ def _with_best(filling: Filling, order: Ints, share_per_cost: float) -> tuple[Fi
     """Return the best units that fit, their number, and the share of the limit that one unit of cost takes."""
     costs, low, high = filling.costs, 0, len(order)
     aim, kept = FIRST_AIM / share_per_cost, None
-    everything = filling.best(order, high)
+    everything = filling.rules.best(order, high)
     if costs.of(everything) * share_per_cost <= MAY_FIT:
         found = filling.write(everything)
         if found.load.share <= 1:
@@ -144,7 +140,7 @@ def _with_best(filling: Filling, order: Ints, share_per_cost: float) -> tuple[Fi
         number = _most(filling, order, aim, (low, high), SLACK if attempt else FIRST_SLACK)
         if number == low:
             break
-        found = filling.write(filling.best(order, number))
+        found = filling.write(filling.rules.best(order, number))
         share = found.load.share
         if share <= 1:
             kept, low = found, number
@@ -233,7 +229,7 @@ def _most(filling: Filling, order: Ints, aim: float, between: tuple[int, int], s
     guess = int(np.searchsorted(before, aim * FIRST_AIM))
     while low < high:
         middle = min(max(guess, low + 1), high)
-        rest = aim - costs.of(filling.best(order, middle))
+        rest = aim - costs.of(filling.rules.best(order, middle))
         if rest >= 0:
             low = middle
             if rest <= slack * aim:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ctxassembly.assembly.select.close import Closing, first_units
+from ctxassembly.assembly.select.close import Closing
 from ctxassembly.assembly.units import PARTS, Units, best_in_chunks
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def parts_of(units: Units, order: Ints, rules: Closing, tokens: Floats, max_toke
             break
         part[own] = 1 if not place else 2
     count = int(np.searchsorted(np.cumsum(tokens[order]), SENTENCE_TOKENS, "right"))
-    part[first_units(order, count, rules, size)] = 0
+    part[rules.best(order, count)] = 0
     if units.needs is None:
         return part
     # Rows are read below their head, and items below their stem.
