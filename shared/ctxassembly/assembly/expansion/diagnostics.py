@@ -73,10 +73,7 @@ def describe_lack(
         if not returned and len(hits) < len(retrieved) and (gap is None or missing_neighbor(hits, retrieved) is None):
             returned = None  # they are adjacent only to copies and other hits, which are not requested from the store
     which = pluralize(len(hits), "retrieved chunk")
-    lack = _find_lack(hits, keys, returned, fetched.offset_answered, remedies)
-    if unstored := fetched.unstored_hits:  # the cause of whatever else is lacking
-        first = f"(first: {safe_repr(unstored[0].id, _ID_CHARS)})"
-        lack = describe_problem("hit", f"The store doesn't contain {len(unstored):,} of {which} {first}", remedies)
+    lack = _find_lack(hits, keys, returned, fetched, remedies)
     notes += [lack] if lack else []
     missing = "\n".join(filter(None, (lack, _describe_failure(fetched, remedies)))) or None
     limited = [hit for hit in hits if hit.index is None and _is_limited(hit, bool(policy.offset_window))]
@@ -116,16 +113,19 @@ def _find_lack(
     hits: Sequence[Chunk],
     keys: MetadataKeys,
     returned_ids: Mapping[str, Collection[str]] | None,
-    offset_answered: Collection[str],
+    fetched: Fetched,
     remedies: Remedies,
 ) -> str | None:
     """Return the message that says what `hits` or their store lack; None if they lack nothing.
 
     `returned_ids` are the ids of the chunks that the store returned, by document id; None if it wasn't asked, or
-    failed. `offset_answered` are the ids of the hits whose neighbors it found by their offsets.
+    failed.
     """
-    without_position = _hits_without_position(hits, returned_ids, offset_answered)
-    if without_position:
+    if unstored := fetched.unstored_hits:  # the cause of whatever else is lacking
+        many = f"{len(unstored):,} of {pluralize(len(hits), 'retrieved chunk')}"
+        fact = f"The store doesn't contain {many} (first: {safe_repr(unstored[0].id, _ID_CHARS)})"
+        return describe_problem("hit", fact, remedies)
+    if without_position := _hits_without_position(hits, returned_ids, fetched.offset_answered):
         fact = _describe_without_position(without_position, len(hits), keys)
         indexed = {hit.document_id for hit in hits if hit.index is not None}
         if not indexed.isdisjoint(hit.document_id for hit in without_position):
@@ -201,15 +201,10 @@ def _hits_without_position(
 
 
 def _describe_without_position(without_position: Sequence[Chunk], total: int, keys: MetadataKeys) -> str:
-    nameless = sum(hit.document_id == hit.id for hit in without_position)
-    lacks: list[str] = []
+    lacking, first = f"no {keys.index[0]} or prev/next links", safe_repr(without_position[0].id, _ID_CHARS)
     # A hit without a document has lost its index.
-    if nameless < len(without_position) or any(keys.read(hit.metadata, "index") is None for hit in without_position):
-        lacks.append(f"no {keys.index[0]} or prev/next links")
-    if nameless:
-        whose = "" if nameless == len(without_position) else f" ({nameless:,} of them)"
-        lacks.append(f"neither {keys.document_id[0]} nor {keys.source[0]}{whose}")
-    lacking, first = " and ".join(lacks), safe_repr(without_position[0].id, _ID_CHARS)
+    if all(hit.document_id == hit.id and keys.read(hit.metadata, "index") is not None for hit in without_position):
+        lacking = f"neither {keys.document_id[0]} nor {keys.source[0]}"
     verb = "chunk has" if total == 1 else "chunks have"
     return f"{len(without_position):,} of {total:,} retrieved {verb} {lacking} (first: {first})"
 

@@ -204,21 +204,13 @@ def _score_neighbors(
     found: list[Candidate] = []
     for key, chunk in enumerate(chunks, first_key):
         at, name = positions[chunk.document_id, chunk.id], chunk.document_id
-        nearby: Sequence[Candidate] = ()
-        if name in places:
-            first, end = bisect_left(places[name], at - policy.window), bisect_right(places[name], at + policy.window)
-            nearby = hits_of[name][first:end]
+        own = places.get(name, [])
+        nearby = hits_of[name][bisect_left(own, at - policy.window) : bisect_right(own, at + policy.window)]
         if policy.access is not None and nearby:
             nearby = policy.access.filter_agreeing(chunk, nearby)
-        nearest: tuple[int, int] | None = None
-        best: float | None = None
-        for hit in nearby:
-            steps = abs(hit.position - at)
-            if nearest is None or (steps, hit.rank) < nearest:
-                nearest = steps, hit.rank
-            if hit.score is not None:
-                score = hit.score * config.neighbor_decay**steps if hit.score > 0 else hit.score
-                best = score if best is None or score > best else best
-        if nearest is not None:
-            found.append(Candidate(key, chunk, nearest[1], best, max(nearest[0], 1), at))
+        if nearby:
+            steps, rank = min((abs(hit.position - at), hit.rank) for hit in nearby)
+            scored = ((hit.score, abs(hit.position - at)) for hit in nearby if hit.score is not None)
+            scores = [score * config.neighbor_decay**far if score > 0 else score for score, far in scored]
+            found.append(Candidate(key, chunk, rank, max(scores, default=None), max(steps, 1), at))
     return tuple(sorted(found, key=attrgetter("distance", "rank", "chunk.document_id", "position")))
