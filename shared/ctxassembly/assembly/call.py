@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ctxassembly.assembly.dedup.dedup import Duplicates
 from ctxassembly.assembly.dedup.semantic import Vector, request_vectors
@@ -39,14 +39,6 @@ class System(Protocol):
         """Yield requests, and return the context."""
 
 
-class Drop(NamedTuple):
-    """The reason why a candidate has no text of its own in the context."""
-
-    reason: Reason
-    because_of: Candidate | None = None
-    """The chunk that made it superfluous."""
-
-
 @dataclass(frozen=True, slots=True)
 class Call:
     """The arguments of `assemble` for a flow, and the record of what the flow does with them."""
@@ -67,8 +59,8 @@ class Call:
     log: TraceRecorder = field(default_factory=lambda: TraceRecorder(lambda: 0.0), repr=False)
     neighbors: list[Candidate] = field(default_factory=list, repr=False)
     """All chunks that the store returned."""
-    drops: dict[int, Drop] = field(default_factory=dict, repr=False)
-    """The reasons given by `drop`, by the key of a candidate."""
+    drops: dict[int, tuple[Reason, Candidate | None]] = field(default_factory=dict, repr=False)
+    """What was given to `drop`, by the key of the candidate: the reason, and the chunk that made it superfluous."""
 
     def stage(self, name: str, items: Items, function: Callable[[Items], Result]) -> Generator[Request, Any, Result]:
         """Return `function(items)` as a stage of its own in the trace: `kept = yield from call.stage(...)`."""
@@ -79,7 +71,7 @@ class Call:
 
     def drop(self, candidate: Candidate, reason: Reason = OVER_BUDGET, because_of: Candidate | None = None) -> None:
         """Record why `candidate` is left out. One that is left out without a reason is in the trace as "budget"."""
-        self.drops[candidate.key] = Drop(reason, because_of)
+        self.drops[candidate.key] = reason, because_of
 
     def note(self, text: str) -> None:
         """Add a line to the notes of the trace."""

@@ -153,21 +153,21 @@ def _decisions(
     outcomes: dict[int, tuple[Candidate, Outcomes]] = {}
     copies: dict[int, tuple[Candidate, Reason]] = {}
     for candidate in everything:
-        key, part, drop = candidate.key, shortened.get(candidate.key), call.drops.get(candidate.key)
+        key, part = candidate.key, shortened.get(candidate.key)
+        why, original = call.drops.get(key, (OVER_BUDGET, None))
         if key in kept:
             outcome: Outcome = "kept" if part is None else "compressed" if part.by in COMPRESSIONS else "cut"
             reason = part.by if part is not None else "neighbor" if candidate.distance else "hit"
             outcomes[key] = kept[key], Outcomes(outcome, reason, None, stripped[key], None, part)
-        elif drop is not None and drop.because_of is not None:
-            copies[key] = _original(drop.because_of, call), drop.reason
+        elif original is not None:
+            copies[key] = _original(original, call), why
         else:
-            why_dropped = drop.reason if drop else OVER_BUDGET
-            outcomes[key] = candidate, Outcomes("dropped", why_dropped, tokens=count(candidate.chunk.text))
+            outcomes[key] = candidate, Outcomes("dropped", why, tokens=count(candidate.chunk.text))
     yield from decide(everything, call.admitted.empty, outcomes, copies, call.query, reader)
 
 
 def _original(candidate: Candidate, call: Call) -> Candidate:
     """Return the chunk that made `candidate` superfluous in the end; itself if none did."""
-    while (drop := call.drops.get(candidate.key)) and drop.because_of is not None:
-        candidate = drop.because_of
+    while (drop := call.drops.get(candidate.key)) and drop[1] is not None:
+        candidate = drop[1]
     return candidate

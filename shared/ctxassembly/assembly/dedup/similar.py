@@ -62,8 +62,7 @@ def find_similar(
         # Those whose keeper is gone: the newer one that displaced it may not match them.
         for position in retries:
             del keeper_of[position]
-        newest_first = sorted(retries, key=lambda at: (math.inf if date[at] is None else -(date[at] or 0), at))
-        pending = newest_first
+        pending = sorted(retries, key=lambda at: (math.inf if date[at] is None else -(date[at] or 0), at))
     return {candidates[copy].key: candidates[original] for copy, original in keeper_of.items()}
 
 
