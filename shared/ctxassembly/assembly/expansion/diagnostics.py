@@ -201,10 +201,15 @@ def _hits_without_position(
 
 
 def _describe_without_position(without_position: Sequence[Chunk], total: int, keys: MetadataKeys) -> str:
-    lacking, first = f"no {keys.index[0]} or prev/next links", safe_repr(without_position[0].id, _ID_CHARS)
+    nameless = sum(hit.document_id == hit.id for hit in without_position)
+    lacks: list[str] = []
     # A hit without a document has lost its index.
-    if all(hit.document_id == hit.id and keys.read(hit.metadata, "index") is not None for hit in without_position):
-        lacking = f"neither {keys.document_id[0]} nor {keys.source[0]}"
+    if nameless < len(without_position) or any(keys.read(hit.metadata, "index") is None for hit in without_position):
+        lacks.append(f"no {keys.index[0]} or prev/next links")
+    if nameless:
+        whose = "" if nameless == len(without_position) else f" ({nameless:,} of them)"
+        lacks.append(f"neither {keys.document_id[0]} nor {keys.source[0]}{whose}")
+    lacking, first = " and ".join(lacks), safe_repr(without_position[0].id, _ID_CHARS)
     verb = "chunk has" if total == 1 else "chunks have"
     return f"{len(without_position):,} of {total:,} retrieved {verb} {lacking} (first: {first})"
 
