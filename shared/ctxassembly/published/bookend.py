@@ -15,13 +15,16 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.published.common import (
     Published,
     arrange_hits,
+    best_sentences,
     by_score,
     drop_copies,
     drop_similar,
+    extract_relevant,
     longest_fitting,
+    longest_prefix,
+    truncate,
     writer,
 )
-from ctxassembly.published.excerpts import best_sentences, extract_relevant, longest_prefix, truncate
 
 Zone = Annotated[int, Range(0)]
 

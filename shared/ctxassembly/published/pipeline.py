@@ -16,14 +16,15 @@ from ctxassembly.published.common import (
     ENCODING,
     Published,
     arrange_hits,
+    best_sentences,
     by_score,
     drop_copies,
     drop_similar,
     longest_fitting,
     number,
+    truncate,
     writer,
 )
-from ctxassembly.published.excerpts import best_sentences, truncate
 from ctxassembly.text.words import words
 from ctxassembly.tokens.counter import load_encoding
 from ctxassembly.tokens.models import window_of
