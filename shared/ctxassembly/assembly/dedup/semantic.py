@@ -60,6 +60,8 @@ def request_vectors(
     if lacking := len(candidates) - len(vectors):
         many = f"{lacking:,} of {len(candidates):,} chunks"
         notes.append(f"embeddings: {many} without a vector aren't compared by meaning")
+    if len(dimensions := sorted({len(vector) for vector in vectors.values()})) > 1:
+        notes.append(f"embeddings: vectors of {' and '.join(map(str, dimensions))} dimensions aren't compared")
     return vectors
 
 

@@ -133,6 +133,12 @@ class Broken:
         raise ConnectionError("refused")
 
 
+def test_vectors_of_different_dimensions_are_noted():
+    context = assemble(hits_of([replace(WATER, vector=[1.0, 0.0]), replace(DRINK, vector=[1.0, 0.0, 0.0])]), SEMANTIC)
+    assert standing(context) == ["water", "drink"]
+    assert context.trace.notes == ("embeddings: vectors of 2 and 3 dimensions aren't compared",)
+
+
 async def test_embeddings_that_fail_leave_the_near_dedup_and_a_note():
     near = Chunk("near", "D", "You may drink water until 2 hours before")
     hits = hits_of([WATER, DRINK, near])
