@@ -80,6 +80,12 @@ def test_text_without_stops_or_blanks_is_not_left_out_whole():
         assert ("租客每月三日前付租金" in context.text) == (query == "租客付租金")
 
 
+def test_beside_a_best_hit_that_is_cut_the_next_one_that_fits_is_read():
+    lease = Chunk("l0", "lease", f"The lease ends in May. {CLAUSE}", index=0)
+    context = assemble(hits_of([lease, PARKING]), AssemblyConfig(max_tokens=40))
+    assert [decision(context, name).outcome for name in ("l0", "p0")] == ["cut", "kept"]
+
+
 @pytest.mark.parametrize("name", BY_USE)
 @pytest.mark.parametrize("kind", LONG)
 def test_no_preset_loses_the_best_hit(name: str, kind: str):

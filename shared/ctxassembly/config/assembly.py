@@ -169,14 +169,15 @@ class AssemblyConfig:
     a model, the default is that model's encoding, and a different encoding is an error. `ctxassembly[fast]` counts
     cl100k_base, o200k_base and o200k_harmony several times as fast, with the same results."""
     granularity: Granularity = "auto"
-    """The unit that is kept or dropped if not everything fits. "sentence" packs the sentences that answer the query
-    best into contiguous passages; `compress` then has no effect. "chunk" and "passage" (a hit and its adjacent chunks)
-    fill the budget by relevance, or without a query by rank, hits first. With both, the best item is cut at a sentence
-    rather than left out. "auto" is "sentence" with a query. Without one, or with `compress` set, it is "chunk", but
-    cuts a hit at a sentence before a lower-ranked one takes its place. A gap of one sentence is closed, and with a
-    sentence comes what it needs to be understood: with a row the head of its table, with an item the introduction of
-    its list, with a heading the text below it. Measured with filled budgets and 20 hits: at 500 tokens .886 of the
-    evidence with "auto", .763 with "chunk"; at 8,000 tokens both find .97."""
+    """The unit that is kept or left out if not everything fits. "sentence" reads the sentences that answer the query
+    best, and "chunk" and "passage" (a hit and its adjacent chunks) whole ones, by their sentences; a passage that
+    doesn't fit is chosen from by chunks. "auto" is "sentence"; where `compress` is set, "chunk". Without a query, or
+    with `rank_by="rank"`, "auto" and "sentence" read chunks by rank, hits first, and of the best one that doesn't fit
+    its beginning, up to the end of a sentence. If not even the best unit fits, its beginning is read. A gap of one unit
+    is closed, and with a sentence comes what it needs to be understood: with a row the head of its table, with an item
+    the introduction of its list, with a heading the text below it. `compress` has no effect with "sentence". Measured
+    with filled budgets and 20 hits: at 500 tokens .886 of the evidence with "auto", .763 with "chunk"; at 8,000 tokens
+    both find .97."""
     rank_by: RankBy = "query"
     """The basis of relevance: "query" combines rank with the words of the query; "rank" uses rank alone, as published
     rules do. Measured at 1,000 tokens with 20 hits: .930 of the evidence with "query", .730 with "rank"."""
@@ -266,8 +267,9 @@ class AssemblyConfig:
     imitate generated headers in any language, and answers are parsed for the labels of all languages."""
     cite: Cite = "passage"
     """The unit that gets its own label: "passage" (a run of chunks without a gap, so that a label is a place that a
-    reader can check), "document" or "chunk". Measured on three sets at 2,000
-    tokens: headers take .063, .049 and .090 of the text; the evidence is .818, .819 and .812."""
+    reader can check), "document" or "chunk". With "chunk", a sentence that ends in the next chunk is read under the
+    label of the one that it begins in, whose citation then names both. Measured on three sets at 2,000 tokens: headers
+    take .063, .049 and .090 of the text; the evidence is .818, .819 and .812."""
     first_label: Annotated[int, Range(1, MAX_FIRST_LABEL)] = 1
     """The number of the first label, 1 to 900,000. Contexts of one conversation need different labels: a `Conversation`
     continues the numbering, from this number on; `Conversation.shared` numbers contexts assembled in parallel."""

@@ -121,9 +121,10 @@ def _is_same_label(before: _Run, run: _Run, config: AssemblyConfig) -> bool:
         return False
     if config.cite == "document":
         return True
+    if config.cite == "chunk":  # the one that a sentence begins in, though it may end in the next
+        return before.first_chunk == run.first_chunk
     # Between two runs of a passage no whole chunk is left out.
-    steps = run.first_chunk - before.last_chunk
-    return steps == 0 if config.cite == "chunk" else before.stretch == run.stretch and steps <= 1
+    return before.stretch == run.stretch and run.first_chunk - before.last_chunk <= 1
 
 
 def _label_with_head(labels: list[list[_Run]], run: _Run) -> list[_Run]:

@@ -39,7 +39,7 @@ def with_needs(text: Text, pool: Pool, units: Units) -> Units:
     is_separated, head = read_rows(text, pool, units, lines)
     lines = lines._replace(is_row=lines.is_row | is_separated)
     is_row, is_item = lines.is_row, lines.is_item
-    has_colon = _COLONS[plain[lines.last - 2 * lines.is_heading]] | _COLONS[plain[lines.last]]
+    has_colon = _COLONS[plain[lines.last]]
     is_short = lines.last - lines.first + 1 < SHORT
     is_label = begins_line & ~lines.is_ended & ~is_row & ~is_item & is_short & ends_paragraph
     # "The contract ends" above "a) by notice", on a line of its own without a stop.

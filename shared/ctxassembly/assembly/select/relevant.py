@@ -28,13 +28,13 @@ def relevant(units: Units, order: Ints, tokens: Floats, limits: tuple[float, int
     `limits` are the least relevance and the most tokens. What is in the chunks `chosen` is relevant in any case.
     """
     minimum, max_tokens = limits
-    # A document that a sentence names may be more relevant than its place in the order.
+    # A chunk is as relevant as its best sentence, and its value depends on the others, too.
     ranked = order[np.argsort(-units.relevance[order], kind="stable")]
     before = np.cumsum(tokens[ranked]) - tokens[ranked]
     factors = FIRST_DISTANCE - (FIRST_DISTANCE - 1) * np.minimum(before / max_tokens, 1.0)
     below = np.flatnonzero(units.relevance[ranked] < 1 - (1 - minimum) * factors)
     is_kept = np.zeros(len(units.starts), bool)
-    is_kept[ranked[: max(int(below[0]), 1) if len(below) else len(order)]] = True
+    is_kept[ranked[: int(below[0]) if len(below) else len(order)]] = True
     is_kept[order[:1]] = True
     for number in chosen:
         is_kept[units.firsts[number] : units.lasts[number]] = True

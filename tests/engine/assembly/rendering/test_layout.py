@@ -69,4 +69,15 @@ def test_what_has_a_label_of_its_own(rule: str, cite: str, labels: list[tuple[st
     assert cited(assemble(hits_of(ids("A7 B2 A1 A2")), AssemblyConfig(cite=cite))) == labels  # type: ignore[arg-type]
 
 
+def test_with_a_label_for_each_chunk_a_sentence_of_two_is_under_the_first_which_cites_both():
+    chunks = [
+        Chunk("D0", "D", "The pool opens at nine. Stop taking blood thinners five", 0),
+        Chunk("D1", "D", "days before the biopsy. The biopsy takes an hour.", 1),
+    ]
+    context = assemble(hits_of(chunks), AssemblyConfig(cite="chunk", fill=True), query="When is the biopsy?")
+    assert cited(context) == [("1", ("D0", "D1")), ("2", ("D1",))]
+    assert context.blocks[1].text.endswith("\nThe biopsy takes an hour.")
+    assert "[...]" not in context.text
+
+
 # Each is one token, with the blank before it: here the lower bound is the count.

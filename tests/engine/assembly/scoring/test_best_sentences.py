@@ -149,6 +149,14 @@ def test_the_speaker_asked_for_is_heard(text: str, query: str, said: str):
     assert not any(other in read for other in others)
 
 
+def test_all_that_the_speaker_asked_for_says_is_more_relevant_than_what_others_say():
+    turn = " ".join(f"It has a price of {n} and a color that pleases all who are of the old school." for n in range(8))
+    text = "\n".join(f"{name}: The remote is for all of them. {turn}" for name in ("Dr. Li", "Sarah Jones", "Tom Smit"))
+    config = AssemblyConfig(max_tokens=2_000, min_relevance=0.85, format="minimal")
+    read = assemble([Hit(Chunk("c", "d", text))], config, query="What did Sarah Jones say of the remote?").text
+    assert read == text.splitlines()[1]
+
+
 SECTION = "Open the second page of it. Choose a period for them. The team sees all of it."
 ASIDE = "Open the third page of it. Choose a color for them. The group sees none of it."
 
@@ -233,6 +241,38 @@ def test_a_line_is_read_with_what_it_needs(rule: str, text: str, query: str, roo
     found = best([f"{filler}\n\n{text}\n\n{filler}"], query, room)
     for part in read:
         assert part in found
+
+
+MEAL, WATER, FREE = "A meal hides much of what is to be seen.", " Water hides none of it.", "It is free."
+ROOM, MORNING = (
+    "The room is at the river, behind the old trees.",
+    "The gastroscopy is done early in the morning.",
+)
+ROW = "\n| Bob | 13 to 17 |"
+
+
+@pytest.mark.parametrize(
+    ("rule", "query", "before", "read", "after"),
+    [
+        ("a heading needs the text below", "Gastroscopy?", "", f"# The gastroscopy\n{MEAL}", WATER),
+        ("as does one in bold", "Gastroscopy?", "", f"**The gastroscopy**\n{MEAL}", WATER),
+        ("below other headings, too", "Gastroscopy?", "", f"# The gastroscopy\n\n## Before it\n\n{MEAL}", WATER),
+        ("as does a line above a paragraph", "Gastroscopy?", "", f"Before a gastroscopy\n\n{MEAL}", WATER),
+        ("one with a colon the next line", "Gastroscopy?", "", f"Before a gastroscopy these apply:\n{MEAL}", WATER),
+        ("or with a wide colon", "胃镜", "", "胃镜检查之前：\n食物会遮挡视线。", "水不会。"),
+        ("what introduces a list needs an item", "Visitors bring?", "", "(2) Visitors bring\n- a towel", "\n- soap"),
+        ("a row needs its head", "Ann?", "", "| name | hours |\n|---|---|\n| Ann | 9 to 12 |", ROW),
+        ("a short sentence needs the better of two", "Free in the morning?", ROOM, f"{FREE} {MORNING}", ""),
+        ("wherever that is", "Free in the morning?", "", f"{MORNING} {FREE}", ROOM),
+    ],
+)
+def test_with_the_best_line_comes_what_it_needs_and_nothing_else(
+    rule: str, query: str, before: str, read: str, after: str
+):
+    filler = "\n\n".join(PROSE.replace("pool", f"shop {n}") for n in range(6))
+    text = "\n\n".join((filler, f"{before} {read} {after}".strip(), filler))
+    config = AssemblyConfig(max_tokens=8_000, min_relevance=1, format="minimal")
+    assert assemble([Hit(Chunk("c", "d", text))], config, query=query).text == read
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])

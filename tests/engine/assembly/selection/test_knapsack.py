@@ -45,10 +45,28 @@ def test_sentences_stand_in_their_order_with_markers_where_text_is_missing():
     assert "[...]" in text[text.index("8 days") : text.index("25 days")]
 
 
-def test_a_gap_of_one_sentence_is_closed():
-    text = packed([leaflet(3, 5)], 60).text
-    assert FILLER[4] in text
-    assert "[...]" not in text[text.index("8 days") : text.index("10 days")]
+@pytest.mark.parametrize(("second", "is_closed"), [(4, True), (5, False)])
+def test_a_gap_of_one_sentence_is_closed(second: int, is_closed: bool):
+    """All sentences are long enough to stand alone; only the two that answer are relevant enough."""
+    said = [f"In room {n} of the house visitors wait for their doctor and read a newspaper." for n in range(8)]
+    said[2] = said[second] = ANSWER.replace("the biopsy", "a biopsy of the liver or of the lung")
+    text = packed([Chunk("A0", "A", " ".join(said))], 8_000, min_relevance=1).text
+    assert (said[3] in text) == is_closed
+    assert ("[...]" in text.partition(said[2])[2].partition(said[2])[0]) != is_closed
+
+
+def test_nothing_is_closed_between_texts_that_do_not_continue_each_other():
+    chunks = [
+        Chunk(name, name, text) for name, text in (("A", ANSWER), ("B", FILLER[4]), ("C", f"{ANSWER[:-1]} twice."))
+    ]
+    assert standing(packed(chunks, 8_000, min_relevance=0.8, order="documents")) == ["A", "C"]
+
+
+def test_a_smaller_sentence_gets_the_room_in_which_the_next_best_one_does_not_fit():
+    best = "Before a biopsy, whoever takes blood thinners is asked by the nurse when to stop with them, " * 2
+    chunks = [Chunk(name, name, text) for name, text in zip("ABC", (ANSWER, "Thinners are pills.", best), strict=True)]
+    room = packed([chunks[2], chunks[1]], 8_000, fill=True).token_count
+    assert standing(packed(chunks, room + 3, min_relevance=0)) == ["C", "B"]
 
 
 def test_each_piece_is_cited_and_flagged():
@@ -103,6 +121,13 @@ def test_the_passage_that_answers_stands_whatever_its_rank():
         assert len(context.provenance) == 3
 
 
+def test_of_a_passage_that_does_not_fit_the_chunk_that_answers_is_read_whole():
+    chunks = [*passage_of("A", answers=False), Chunk("A3", "A", ANSWER, index=3), *passage_of("B", answers=False)]
+    context = packed(chunks, 40, granularity="passage")
+    assert ANSWER in context.text
+    assert decision(context, "A3").outcome == "kept"
+
+
 def test_a_passage_is_worth_what_its_best_sentence_is():
     chunks = [each for name in "ABC" for each in passage_of(name, answers=name == "B")]
     context = packed(chunks, 8_000, granularity="passage", min_relevance=0.9)
@@ -125,6 +150,23 @@ def test_what_is_worth_too_little_is_left_out_even_where_everything_fits(granula
     assert [decision(context, name).reason for name in ("B0", "C0")] == ["below the minimum relevance"] * 2
     assert context.trace.excluded_tokens > 2 * 300
     assert context.trace.documents_dropped == 0  # for the budget
+
+
+def test_no_chunk_is_left_out_for_one_that_is_less_relevant():
+    """Of one chunk only a sentence answers, another says a little of it in each."""
+    rooms = " ".join(f"In room {n} of the house visitors wait for their doctor and read a newspaper." for n in range(4))
+    said = (
+        ANSWER,
+        f"{rooms} Stop with thinners before a biopsy. {rooms}",
+        "Stop it. Stop blood thinners. Stop thinners.",
+    )
+    chunks = [Chunk(name, name, text) for name, text in zip("ABC", said, strict=True)]
+    for minimum in range(40, 100):
+        context = packed(chunks, 8_000, granularity="chunk", min_relevance=minimum / 100)
+        values = {
+            is_in: [one.value for one in context.trace.decisions if one.is_in_context == is_in] for is_in in (0, 1)
+        }
+        assert min(values[True]) >= max(values[False], default=0)
 
 
 def test_a_note_says_what_the_next_tokens_would_add():
