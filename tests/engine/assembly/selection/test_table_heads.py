@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from builders import count, decision, hits_of, numbered
+from builders import cited, count, decision, hits_of, numbered
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from ctxassembly.config.assembly import Granularity
 from stopwatch import takes_less
@@ -54,6 +54,14 @@ def test_a_chunk_that_begins_inside_a_table_comes_with_the_header(granularity: G
     assert read.startswith(HEAD)
     assert decision(context, "T0").outcome == "cut"
     assert decision(context, "T0").shortened
+
+
+def test_rows_are_read_under_the_label_of_their_head_though_a_chunk_between_is_not_read():
+    config = replace(SETTINGS, cite="passage", fill=False, min_relevance=1)
+    chunks = [Chunk("T0", "T", f"{HEAD}\n{rows(0, 12)}", 0), Chunk("T2", "T", rows(24, 36), 2)]
+    context = assemble(hits_of(chunks[::-1]), config, query=QUERY)
+    assert cited(context) == [("1", ("T0", "T2"))]
+    assert context.text == f"{HEAD}\n[...]\n{row(34)}"
 
 
 def test_a_chunk_that_must_be_kept_whole_is_not_cut_for_a_header():
