@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.labels import Label
 from ctxassembly.assembly.render.write import OURS, RUN_SEPARATOR, Rendered
+from ctxassembly.context import Context
 from ctxassembly.data.candidates import Candidate, TextPiece
-from ctxassembly.data.chunks import Span
+from ctxassembly.data.chunks import Hit, Span
 from ctxassembly.data.citations import Block, Citation, Passage, Source
 from ctxassembly.data.sanitize import copy_metadata
-from ctxassembly.data.trace import Shortened
+from ctxassembly.data.trace import Shortened, Trace
+from ctxassembly.tracing import TraceRecorder, retain_hits
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 SNIPPET_CHARS = 200
@@ -191,3 +194,27 @@ def _snippet(text: str, max_chars: int) -> str:
     # One more character, since a blank there says that the word before it is whole; the stroke is the next one.
     words = f"{text[: max_chars + 1]}|".rsplit(maxsplit=1)[0]
     return words if max_chars // 2 <= len(words) <= max_chars else text[:max_chars]
+
+
+def finish(cited: Cited, trace: Trace, hits: Sequence[Hit], log: TraceRecorder) -> Context:
+    """Return the context of `cited`. Its trace is `trace` with what the `log` has."""
+    trace = replace(
+        trace,
+        stages=tuple(log.stages),
+        notes=tuple(log.notes),
+        hits=len(hits),
+        round_trips=log.round_trips,
+        missing=log.missing,
+        unscoped=log.unscoped,
+        character_count=len(cited.text),
+    )
+    return Context(
+        text=cited.text,
+        token_count=trace.token_count,
+        passages=cited.passages,
+        citations=tuple(block.citation for block in cited.blocks if block.citation is not None),
+        blocks=cited.blocks,
+        provenance=cited.provenance,
+        trace=trace,
+        hits=retain_hits(hits),
+    )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from ctxassembly.assembly.cite import Cited, cite
+from ctxassembly.assembly.cite import cite, finish
 from ctxassembly.assembly.decisions import Outcomes, decide
 from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.fates import (
@@ -26,11 +26,10 @@ from ctxassembly.assembly.select.relevant import stopped_note
 from ctxassembly.assembly.units import Barred
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, Reason, Shortening
-from ctxassembly.data.chunks import Hit
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Shortened, Trace
 from ctxassembly.lazy import LateTuple
-from ctxassembly.tracing import TraceRecorder, count_by_reason, retain_hits
+from ctxassembly.tracing import TraceRecorder, count_by_reason
 from ctxassembly.wording.formats import infer_format
 
 
@@ -101,30 +100,6 @@ def make_context(
         keys=config.keys,
         encoding=str(config.encoding) if isinstance(config.encoding, str) else config.encoding,
         sanitized=config.sanitize,
-    )
-
-
-def finish(cited: Cited, trace: Trace, hits: Sequence[Hit], log: TraceRecorder) -> Context:
-    """Return the context of `cited`. Its trace is `trace` with what the `log` has."""
-    trace = replace(
-        trace,
-        stages=tuple(log.stages),
-        notes=tuple(log.notes),
-        hits=len(hits),
-        round_trips=log.round_trips,
-        missing=log.missing,
-        unscoped=log.unscoped,
-        character_count=len(cited.text),
-    )
-    return Context(
-        text=cited.text,
-        token_count=trace.token_count,
-        passages=cited.passages,
-        citations=tuple(block.citation for block in cited.blocks if block.citation is not None),
-        blocks=cited.blocks,
-        provenance=cited.provenance,
-        trace=trace,
-        hits=retain_hits(hits),
     )
 
 
