@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ctxassembly.assembly.outcome import Found
 from ctxassembly.assembly.pool import Pool
@@ -11,45 +10,10 @@ from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.units import PARTS, Barred
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.conversations.conversation import Conversation, Labels
+from ctxassembly.conversations.conversation import Conversation
 from ctxassembly.conversations.messages import given_above_note
-from ctxassembly.data.citations import Block, Citation
+from ctxassembly.data.citations import Block
 from ctxassembly.wording.metadata_labels import MetadataReader
-
-
-@dataclass(slots=True)
-class ReservedLabels:
-    """The labels that a context may use. The one value here that changes: those that it doesn't use are released."""
-
-    first: int
-    end: int = 0
-    labels: Labels | None = None
-    """The counter of contexts that are assembled at the same time; None if there is none."""
-    used: int = 0
-
-    def use(self, citations: Iterable[Citation]) -> None:
-        """Keep the labels of `citations`."""
-        if self.labels is not None:
-            self.used = max([self.first, *(int(citation.label) + 1 for citation in citations)])
-
-    def release(self) -> None:
-        """Give back all others."""
-        if self.labels is not None:
-            self.labels.release(self.used or self.first, self.end)
-
-
-def reserve_labels(conversation: Conversation | None, least: int, most: int) -> ReservedLabels:
-    """Return the labels for a context that has at `most` so many, none of them below `least`.
-
-    A header is longer by its number, so that is needed before the context is made.
-    """
-    if conversation is None:
-        return ReservedLabels(least)
-    first = max(least, conversation.next_label)
-    if conversation.labels is None:
-        return ReservedLabels(first)
-    first = conversation.labels.reserve(most, first)
-    return ReservedLabels(first, first + most, conversation.labels)
 
 
 def most_labels(config: AssemblyConfig, pool: Pool) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call, unused_settings
 from ctxassembly.assembly.compress import ask_model
-from ctxassembly.assembly.conversation import ReservedLabels, in_conversation, most_labels, reserve_labels
+from ctxassembly.assembly.conversation import in_conversation, most_labels
 from ctxassembly.assembly.dedup.dedup import Duplicates, check_vectors
 from ctxassembly.assembly.expansion.admit import admit_hits
 from ctxassembly.assembly.expansion.expand import expand_hits
@@ -38,6 +38,7 @@ from ctxassembly.assembly.supplement import RenderedSupplement, render_supplemen
 from ctxassembly.assembly.units import Barred, Units, chunk_units, sentence_units
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
+from ctxassembly.conversations.conversation import ReservedLabels, reserve_labels
 from ctxassembly.data.candidates import ALREADY_SENT
 from ctxassembly.data.chunks import Hit, ReadHit
 from ctxassembly.data.requests import Request

@@ -14,13 +14,13 @@ from typing import Any, cast
 from ctxassembly.assembly.arguments import AssemblyCall, Services, check_call
 from ctxassembly.assembly.call import Call, System, SystemFlow
 from ctxassembly.assembly.cite import cite, finish
-from ctxassembly.assembly.conversation import reserve_labels
 from ctxassembly.assembly.decisions import Outcomes, decide
 from ctxassembly.assembly.expansion.admit import admit_hits
 from ctxassembly.assembly.limits import hit_counts
 from ctxassembly.assembly.supplement import as_supplement
 from ctxassembly.assembly.text_blocks import Style, TextBlock, render_blocks
 from ctxassembly.context import Context
+from ctxassembly.conversations.conversation import reserve_labels
 from ctxassembly.data.candidates import (
     COMPRESSIONS,
     OUTSIDE_WINDOW,

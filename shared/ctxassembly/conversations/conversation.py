@@ -232,3 +232,38 @@ def _without_conflicts(contexts: Iterable[SentContext]) -> Iterator[SentContext]
         else:
             known |= labels
             yield sent
+
+
+@dataclass(slots=True)
+class ReservedLabels:
+    """The labels that a context may use. The one value here that changes: those that it doesn't use are released."""
+
+    first: int
+    end: int = 0
+    labels: Labels | None = None
+    """The counter of contexts that are assembled at the same time; None if there is none."""
+    used: int = 0
+
+    def use(self, citations: Iterable[Citation]) -> None:
+        """Keep the labels of `citations`."""
+        if self.labels is not None:
+            self.used = max([self.first, *(int(citation.label) + 1 for citation in citations)])
+
+    def release(self) -> None:
+        """Give back all others."""
+        if self.labels is not None:
+            self.labels.release(self.used or self.first, self.end)
+
+
+def reserve_labels(conversation: Conversation | None, least: int, most: int) -> ReservedLabels:
+    """Return the labels for a context that has at `most` so many, none of them below `least`.
+
+    A header is longer by its number, so that is needed before the context is made.
+    """
+    if conversation is None:
+        return ReservedLabels(least)
+    first = max(least, conversation.next_label)
+    if conversation.labels is None:
+        return ReservedLabels(first)
+    first = conversation.labels.reserve(most, first)
+    return ReservedLabels(first, first + most, conversation.labels)
