@@ -175,7 +175,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
                 "on the assembler itself, and give the filter of a call by as_context().invoke(documents, filter=...)",
             )
         run, arun = partial(self.assemble_context, filter=filter), partial(self.aassemble_context, filter=filter)
-        runnable = RunnableLambda(run, arun, name=CONTEXT_RUN)
+        runnable = ContextRunnable(run, arun, name=CONTEXT_RUN)
         return runnable if config is None else runnable.with_config(config)
 
     def _documents(self, inputs: Any, config: RunnableConfig, filter: Any = None) -> list[Document]:
@@ -318,6 +318,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             hits, own = read_documents(documents, self.assembly_settings.keys)
         supplement = own if supplement is None else supplement
         return {"hits": hits, "query": query, "supplement": supplement, "conversation": conversation}
+
+
+class ContextRunnable(RunnableLambda[Any, Context]):
+    """The runnable that `as_context` returns. Its schema has the type, which LangChain would look for by its name."""
+
+    OutputType = Context
 
 
 def assembler_inputs(

@@ -63,6 +63,13 @@ def to_documents(context: Context) -> list[Document]:
     return documents_from(check_context(context, CONTEXT_CALL))
 
 
+class AssembledDocuments(list[Document]):
+    """The documents of a context, whose `str()` is its text: in `retriever | assembler | str`, and in a prompt."""
+
+    def __str__(self) -> str:
+        return "\n\n".join(document.page_content for document in self)
+
+
 def documents_from(context: Context) -> list[Document]:
     """Return one document per label of a context, in order. Joined by blank lines they are the context's text.
 
@@ -71,7 +78,7 @@ def documents_from(context: Context) -> list[Document]:
     and `scores`, and `trace` to the first document. A supplement is a document of its own, before or after all others,
     with the id "supplement" and no citation.
     """
-    return [
+    return AssembledDocuments(
         Document(
             id=block_id,
             page_content=block.text,
@@ -79,7 +86,7 @@ def documents_from(context: Context) -> list[Document]:
             metadata={**(copy_metadata(block.citation.metadata) if block.citation else {}), **added},
         )
         for block, block_id, added in zip(context.blocks, block_ids(context), block_metadata(context), strict=True)
-    ]
+    )
 
 
 def _make_id(text: Any, document_id: Any, index: Any) -> str:

@@ -194,6 +194,15 @@ class Context(ContextData):
     def _repr_html_(self) -> str:
         return self.view()._repr_html_()
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> dict[str, Any]:
+        """Return what pydantic checks a field of this type by, in a graph's state or the schema of a chain."""
+        return {"type": "is-instance", "cls": cls}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"title": cls.__name__, "type": "object"}
+
     def __str__(self) -> str:
         return self.text
 

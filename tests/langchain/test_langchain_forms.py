@@ -6,18 +6,26 @@ import json
 from typing import Any
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
+from pydantic import BaseModel, ValidationError
 
-from ctxassembly import AssemblyConfig, Context
+from ctxassembly import AssemblyConfig, Context, MemoryIndex, RetrievalConfig
 from ctxassembly.errors import InputError
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
+    ContextRetriever,
+    answer_chain,
+    context_node,
+    context_tool,
     to_documents,
     to_messages,
     to_search_results,
     to_tool_output,
+    understanding_chain,
 )
 from langchain_samples import document, documents, memory_store
 
@@ -106,3 +114,50 @@ def test_an_empty_context_says_so_to_the_model(content: Any) -> None:
     read, artifact = to_tool_output(context, content=content)
     assert read == "(Er zijn geen documenten gevonden.)"
     assert Context.from_dict(artifact) == context
+
+
+CHAINS: dict[str, Any] = {
+    "assembler": lambda: RunnableLambda(lambda _: HITS) | assembler(),
+    "retriever": lambda: ContextAssemblyRetriever(retriever=RunnableLambda(lambda _: HITS), assembler=assembler()),
+    "context": lambda: RunnableLambda(lambda _: HITS) | assembler().as_context(),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+async def test_what_is_written_as_text_is_the_text_of_the_context(name: str) -> None:
+    expected = assembler().as_context().invoke({"documents": HITS, "query": "Wann?"} if name == "retriever" else HITS)
+    chain = CHAINS[name]() | str
+    assert chain.invoke("Wann?") == await chain.ainvoke("Wann?") == "".join(chain.stream("Wann?")) == expected.text
+    prompt = {"context": CHAINS[name]()} | ChatPromptTemplate.from_template("Lies dies:\n{context}")
+    assert prompt.invoke("Wann?").to_string() == f"Human: Lies dies:\n{expected.text}"
+
+
+RUNNABLES: dict[str, Any] = {
+    **CHAINS,
+    "context alone": lambda: assembler().as_context(),
+    "context with a config": lambda: assembler().as_context(config={"tags": ["ours"]}),
+    "context retriever": lambda: ContextRetriever(MemoryIndex([]), config=RetrievalConfig(strategy="keyword")),
+    "answer chain": lambda: answer_chain(FakeListChatModel(responses=["Ja."]), CHAINS["retriever"]()),
+    "understanding chain": lambda: understanding_chain(FakeListChatModel(responses=["Ja."])),
+    "node": lambda: context_node(assembler()),
+    "tool": lambda: context_tool(CHAINS["retriever"](), "search", "Searches."),
+}
+
+
+@pytest.mark.parametrize("name", RUNNABLES)
+def test_every_runnable_has_schemas(name: str) -> None:
+    runnable = RUNNABLES[name]()
+    for schema in (runnable.get_input_jsonschema(), runnable.get_output_jsonschema()):
+        assert isinstance(schema["title"], str)
+    assert json.dumps(runnable.get_graph().to_json(with_schemas=True))  # as LangServe and the studio read it
+
+
+def test_a_context_is_a_type_of_a_model() -> None:
+    class State(BaseModel):
+        context: Context
+
+    context = assembler().as_context().invoke(HITS)
+    assert State(context=context).context is context
+    with pytest.raises(ValidationError):
+        State.model_validate({"context": "[1] Source: gastro.pdf"})
+    assert State.model_json_schema()["properties"]["context"] == {"title": "Context", "type": "object"}
