@@ -7,35 +7,59 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import chain
 
-from ctxassembly.wording.label_forms import DASHES, MAX_DIGITS, marker_words
+from ctxassembly.wording.label_forms import BRACKETS, DASHES, MAX_DIGITS, marker_words
 
 MAX_RANGE = 50
 """Most labels in one range: "[1914-1980]" is no citation, and a longer range would only fill memory."""
 
-_WORD = rf"(?:(?:{'|'.join(map(re.escape, marker_words()))})[ :#]{{0,2}})?"
-_NUMBER = rf"[0-9]{{1,{MAX_DIGITS}}}"
-_DASH = f" ?[{DASHES}] ?"
-_ITEM = rf"{_WORD}{_NUMBER}(?:{_DASH}{_WORD}{_NUMBER})?"
-_ITEMS = re.compile(rf" ?{_ITEM}(?: ?[,;] ?{_ITEM})* ?", re.IGNORECASE)
-_PART = re.compile(rf"({_NUMBER})(?:({_DASH}{_WORD})({_NUMBER}))?", re.IGNORECASE)
-
-MARKER_CHARACTER = (
-    f"[0-9 ,;:#{DASHES}{''.join(sorted({letter for word in marker_words() for letter in word + word.upper()}))}]"
+ANSWER_WORDS = ("citation", "cite", "ref", "reference", "document", "doc", "chunk", "passage")
+"""Words that models put before a number in brackets, besides those of our prompts: `[citation:1]`."""
+_AND = "and|en|und|et|y|e|i|og|och|ve|и|&"
+_AND_UNSPACED = "和|与|及|と|및|و"
+_PLACES = (
+    "p|pp|pg|page|pages|s|seite|seiten|blz|pag|pagina|pagina's|pág|págs|página|páginas|\u0441|стр|sec|sect|section|sections"
+    "|abschnitt|abs|absatz|art|article|artikel|artículo|ch|chap|chapter|kap|kapitel|cap|capítulo|chapitre|hfst|hoofdstuk"
+    "|par|para|paragraph|paragraaf|fig|figure|figuur|abb|abbildung|tab|table|tabelle|tabel|tabla|tableau|row|rows|line"
+    "|lines|l|ll|zeile|regel|ligne|línea|col|column|slide|sheet|appendix|annex|anhang|bijlage|annexe|anexo"
 )
-"""A regular expression for a character between the brackets of a marker."""
+"""Words that say where in a source something is. Any other word does so only after a comma and before a number."""
+_PAGES_AFTER = "[页頁쪽면]|ページ"
+
+_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("、"): ","}
+"""Wide digits and signs, as in Chinese and Japanese, are read as those of ASCII."""
+_WORDS = (*marker_words(), *ANSWER_WORDS)
+_BEFORE_NUMBER = rf"\^?(?:(?:{'|'.join(map(re.escape, _WORDS))})[ .:#]{{0,2}})?"
+_NUMBER = rf"[0-9]{{1,{MAX_DIGITS}}}(?![0-9]| ?(?:{_PAGES_AFTER}))"
+_DASH = f" ?[{DASHES}] ?"
+_ITEM = rf"{_BEFORE_NUMBER}{_NUMBER}(?:{_DASH}{_BEFORE_NUMBER}{_NUMBER})?"
+_BETWEEN = rf"(?: ?[,;]| (?=(?:{_AND}) )|(?= ?(?:{_AND_UNSPACED}))) ?(?:(?:{_AND}) |(?:{_AND_UNSPACED}) ?)?"
+_ITEMS = re.compile(rf" ?{_ITEM}(?:{_BETWEEN}{_ITEM})*", re.IGNORECASE)
+_PLACE = rf"(?:§|¶|第|(?:{_PLACES})(?![^\W\d_]))"
+_LOCATOR = re.compile(
+    rf"(?::[0-9]+)?†[^,;]*|(?: ?{_PLACE}"
+    rf"| ?[,:;({DASHES}] ?(?:{_PLACE}|[^\W\d_]{{2,15}}\.? ?[0-9]|[0-9]{{1,6}} ?(?:{_PAGES_AFTER})))[^;]*| ?",
+    re.IGNORECASE,
+)
+"""The place in a source, from what is between it and the label: `, p. 2`, ` § 4`, `†L10-L12`; or nothing."""
+_PART = re.compile(rf"({_NUMBER})(?:({_DASH}{_BEFORE_NUMBER})({_NUMBER}))?", re.IGNORECASE)
+
+_BEGINNINGS = "|".join(sorted({re.escape(word[:size]) for word in _WORDS for size in range(1, len(word))}))
+MARKER = rf" ?{_BEFORE_NUMBER}[0-9\uff10-\uff19][^\n{''.join(map(re.escape, chain(*BRACKETS)))}]{{0,200}}"
+"""A regular expression for what may be a marker."""
+MARKER_BEGUN = rf"(?: ?(?:{_BEFORE_NUMBER}|\^?(?:{_BEGINNINGS}))|{MARKER})\Z"
+"""A regular expression for what may become one."""
 
 
 def labels_in(inner: str) -> tuple[str, ...]:
     """Return the labels that a marker names, in order, each once; none if `inner` is no marker.
 
-    >>> labels_in("Bron 1; Bron 4-6"), labels_in("see 1")
-    (('1', '4', '5', '6'), ())
+    >>> labels_in("Bron 1; Bron 4-6"), labels_in("1, p. 2"), labels_in("1 and 3"), labels_in("see 1")
+    (('1', '4', '5', '6'), ('1',), ('1', '3'), ())
     """
-    if not _ITEMS.fullmatch(inner):
-        return ()
     found: dict[str, None] = {}
-    for item in _PART.finditer(inner):
+    for item in _items(inner):
         numbers = _numbers(item)
         if not 0 < len(numbers) <= MAX_RANGE:
             return ()
@@ -48,18 +72,31 @@ def relabel(inner: str, new_label: Callable[[str], str]) -> str:
 
     A range whose new labels still follow each other stays a range; any other becomes a list.
 
-    >>> relabel("1, 3-4", {"1": "2", "3": "5", "4": "1"}.__getitem__)
-    '2, 5, 1'
+    >>> relabel("1, 3-4, p. 4", {"1": "2", "3": "5", "4": "1"}.__getitem__)
+    '2, 5, 1, p. 4'
     """
-
-    def rewrite(item: re.Match[str]) -> str:
+    parts, at = list[str](), 0
+    for item in _items(inner):
         labels = [new_label(str(number)) for number in _numbers(item)]
         first, last = int(labels[0]), int(labels[-1])
-        if len(labels) > 1 and [int(label) for label in labels] == list(range(first, last + 1)):
-            return f"{first}{item[2]}{last}"
-        return ", ".join(labels)
+        is_range = len(labels) > 1 and [int(label) for label in labels] == list(range(first, last + 1))
+        parts += inner[at : item.start()], f"{first}{item[2]}{last}" if is_range else ", ".join(labels)
+        at = item.end()
+    return "".join((*parts, inner[at:]))
 
-    return _PART.sub(rewrite, inner)
+
+def _items(inner: str) -> list[re.Match[str]]:
+    """Return the labels and ranges of a marker, without the numbers of places in the sources; none if it is none."""
+    found, at, inner = list[re.Match[str]](), 0, inner.translate(_ASCII)
+    while items := _ITEMS.match(inner, at):
+        found += _PART.finditer(inner, *items.span())
+        at = (_LOCATOR.match(inner, items.end()) or items).end()
+        if at == len(inner):
+            return found
+        if inner[at] not in ",;":
+            break
+        at += 1
+    return []
 
 
 def _numbers(item: re.Match[str]) -> range:

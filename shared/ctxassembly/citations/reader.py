@@ -6,11 +6,16 @@ nothing:
 - code between backticks. Three or more reach to the next as many, or to the end of the answer; one or two that aren't
   closed in their line, within `CODE_CHARS`, are ordinary characters;
 - `\[1]`. The context writes a label so where a document forges it, and an answer may copy that;
-- an index, after a single small letter or a name with an underscore: `x[1]`, `my_list[1][2]`. After any other word a
-  bracket is a marker if its label is known, since many models write "word[1]"; if not, it isn't reported as unknown;
+- thoughts between `<think>` and `</think>`, and whatever is before a `</think>` that nothing opened: some servers open
+  it in the prompt. What was read up to there is forgotten;
+- an index, after a single small letter or a name with an underscore: `x[1]`, `my_list[1][2]`; or after any word, before
+  an assignment, an attribute or a call: `list[2] = 5`. After any other word a bracket is a marker if its label is
+  known, since many models write "word[1]"; if not, it isn't reported as unknown;
+- an interval before a unit: `[2, 3] kg`;
 - a reference of the source's own that the answer quotes: "... according to [2] in all cases." A marker is the source's
   own, and not the model's, if some passage has the quote from its beginning, through the marker, up to the next marker
-  or to the end of the quote.
+  or to the end of the quote. Without quotation marks it is, if some passage has the words around it, and the sentence
+  has another marker after it: the model's own.
 
 `[1](https://...)` is a citation with a link target. The target shares the fate of its marker: kept, renumbered along
 with it, or removed.
@@ -18,7 +23,8 @@ with it, or removed.
 How a stream is read. Each decision about a character depends on at most `LOOKBACK` characters before it and a bounded
 number after it, and is made only when those have come. So it makes no difference where the answer is cut into pieces,
 and time is linear whatever the answer holds. The longest wait is for a marker that some source has as well, after a
-quotation mark in the same line: until the line ends, or the longest quote would.
+quotation mark in the same line: until the line ends, or the longest quote would. Only what is before an unopened
+`</think>` has been put out by then, with labels of its own.
 
 In the code, a method that reads one construct (code, a bracket, plain text) returns the offset at which it ends, after
 putting its text out; or None if more of the answer is needed to decide.
@@ -31,12 +37,12 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from ctxassembly.citations.markers import MARKER_CHARACTER, SpokenText, labels_in, relabel
+from ctxassembly.citations.markers import MARKER, MARKER_BEGUN, SpokenText, labels_in, relabel
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import safe_repr
-from ctxassembly.text.words import normalize_wording
+from ctxassembly.text.words import is_spaced, normalize_wording
 from ctxassembly.wording.label_forms import BRACKETS
 from ctxassembly.wording.languages import LANGUAGES
 
@@ -65,8 +71,17 @@ LOOKAHEAD = QUOTE_CHARS + 3
 """Characters after a marker that decide whether it is quoted: the longest quote, and one more."""
 LOOKBACK = 4 * QUOTE_CHARS
 """Characters before a marker, within its line, that are searched for quotes."""
+COPIED_CHARS, MIN_COPIED_CHARS = 24, 8
+"""Characters after a marker that a source must have as well if it is copied, and the least of the words before it."""
 _OPENING = re.compile(f"[\"'‘{''.join(_CLOSING)}]")
-_MARKER = re.compile(r"[\[【]")
+_LEFT = "".join(left for left, _ in BRACKETS)
+_MARKER = re.compile(rf"[{re.escape(_LEFT)}]")
+_BREAK = re.compile(r"[\n\[\]【】［］。！？]|(?<=[.!?])\s")
+"""What ends the words around a marker: a sentence, a line, another bracket."""
+_CITED = re.compile(
+    rf"[^\n]*?(?:([{re.escape(_LEFT)}])|[.!?]\s+[^\s{re.escape(_LEFT)}]|[。！？] ?[^\s{re.escape(_LEFT)}]|\n)"
+)
+"""The rest of a sentence, up to a further marker if it has one."""
 _EDGE_CHARACTERS = " \t.,;:!?…"
 
 
@@ -95,24 +110,45 @@ class SourceQuotes:
         self._searched_to = 0
         self._current_quote: Span = (0, 0)
 
-    def can_be_quoted(self, text: str, base: int, marker: Span) -> bool:
-        """Return False if the marker certainly isn't a source's own, so that the end of a quote needn't be awaited.
-
-        `text` begins at offset `base` of the answer, at least `LOOKBACK` characters before the marker.
-        """
-        at, end = marker
-        written = normalize_wording(text[at:end])
+    def is_in_sources(self, written: str) -> bool:
+        """Return True if some source has the marker as it is written."""
+        written = normalize_wording(written)
         if written not in self._is_in_sources:
             if self._passages is None:
                 self._passages = tuple(self._texts())
             self._is_in_sources[written] = any(written in passage for passage in self._passages)
-        if not self._is_in_sources[written]:
-            return False
+        return self._is_in_sources[written]
+
+    def can_be_quoted(self, text: str, base: int, at: int) -> bool:
+        """Return False if the marker `at` isn't in a quote, so that the end of one needn't be awaited.
+
+        `text` begins at offset `base` of the answer, at least `LOOKBACK` characters before the marker.
+        """
         if self._current_quote[1] > at + base:
             return True
         opening = _OPENING.search(text, self._search_start(text, base, at), at)
         self._searched_to = (opening.start() if opening else at) + base
         return opening is not None
+
+    def is_copied(self, text: str, marker: Span) -> bool:
+        """Return True if the marker, which some source has, was copied from it with the words around it.
+
+        Ask once `text` has `COPIED_CHARS` characters after the marker, a bracket, or the rest of the line.
+        """
+        at, end = marker
+        after = _BREAK.split(text[end : end + COPIED_CHARS])[0]
+        has_words = any(map(str.isalnum, after))
+        before = _BREAK.split(text[max(at - LOOKBACK, 0) : at])[-1]
+        words = before.split()[-2 if has_words else -3 :]
+        if words and not is_spaced(words[-1]):
+            words = [words[-1][-4:]]
+        if len(" ".join(words)) < (MIN_COPIED_CHARS if words and is_spaced(words[-1]) else 3):
+            return False
+        if not (has_words or _MARKER.match(text, end + len(after))):
+            return False  # alone at the end of a sentence, it may be the model's own
+        blank = before[len(before.rstrip()) :]
+        copied = normalize_wording(" ".join(words) + blank + text[at:end] + (after if has_words else ""))
+        return any(contains_quote(passage, copied) for passage in self._passages or ())
 
     def is_quoted(self, text: str, base: int, marker: Span) -> bool:
         """Return True if the marker is a source's own.
@@ -158,16 +194,36 @@ CODE_CHARS = 1_000
 CHARS_BEFORE = 64
 """Characters before a marker that decide whether it is an index or escaped."""
 
-_LEFT = "".join(left for left, _ in BRACKETS)
-_BRACKETED = re.compile("|".join(rf"\{left}({MARKER_CHARACTER}{{1,256}})\{right}" for left, right in BRACKETS))
-_BRACKET_OPEN = re.compile(rf"[{re.escape(_LEFT)}]{MARKER_CHARACTER}{{0,256}}\Z")
+_BRACKETED = re.compile("|".join(rf"\{left}({MARKER})\{right}" for left, right in BRACKETS), re.IGNORECASE)
+_BRACKET_OPEN = re.compile(rf"[{re.escape(_LEFT)}]{MARKER_BEGUN}", re.IGNORECASE)
 _TARGET = re.compile(r"\((?=[^\s()]{0,500}[/#:.])[^\s()]{0,500}\)")
 _TARGET_OPEN = re.compile(r"(?:\([^\s()]{0,500})?\Z")
 _INDEXED = re.compile(r"(?:(?<!\w)[a-z]|_\w{0,40})(?:\[[0-9]{1,6}\])*\Z")
+_AS_INDEX = re.compile(
+    r"((?:\[[0-9]{1,6}\])*)(?: ?(?:[-+*/%|&^]|//|\*\*|<<|>>)?=(?!>)|\.[a-z_]|\((?![^\s()]*[/#:.])|\+\+|--)"
+)
+"""What makes a bracket after any word an index, after further ones."""
+_AS_INDEX_OPEN = re.compile(r"(?:\[[0-9]{1,6}\])*(?:\[[0-9]{0,6}| ?[-+*/%|&^<>=.]{0,3})\Z")
+_INTERVAL = re.compile(r" ?[0-9.]{1,6} ?(?:[,;，；]|[-–—]) ?[0-9.]{1,6} ?")
+_UNITS = (
+    "[kmµcd]?g|[kmµc]m|m[²³]?|[mcd]?l|h|s|ms|min|[kMG]?[WVJ]|[kMG]?Hz|[kMGT]B|[kh]?Pa|bar|mmHg|mol|mmol|km/h|[°º][CF]?|%|‰"
+    "|€|\\$|£|euros?|EUR|USD|seconds?|minutes?|hours?|days?|weeks?|months?|years?|Sekunden|Minuten|Stunden|Tagen?|Wochen"
+    "|Monaten?|Jahren?|seconden|minuten|uur|dagen|weken|maanden|jaar|heures|jours|semaines|mois|ans|horas|días|semanas"
+    "|meses|años"
+)
+_UNIT = re.compile(rf" ?(?:(?:{_UNITS})(?!\w)|公斤|千克|毫克|毫升|小时|[克升天年日]|時間)")
+UNIT_CHARS = 12
+"""Characters after an interval that have its unit."""
+_NAMES = ("think", "thinking", "thought", "reasoning", "seed:think")
+THINKING_TAGS = tuple(
+    f"{left}{slash}{name}{right}" for left, right in ("<>", "[]", "◁▷") for slash in ("/", "") for name in _NAMES
+)
+"""The tags around a model's thoughts, in small letters."""
+_TAG_CHARS = max(map(len, THINKING_TAGS))
 _BACKTICKS = re.compile(r"`{1,100}")
 _FENCE_LENGTH = 3
 """Backticks that begin code of several lines."""
-_SPECIAL = re.compile(rf"[`{re.escape(_LEFT)}]")
+_SPECIAL = re.compile(rf"[`<◁{re.escape(_LEFT)}]")
 
 
 class Mark(NamedTuple):
@@ -244,6 +300,7 @@ class AnswerReader:
         # those to be read. It begins at offset `_base` of the answer.
         self._text, self._position, self._base = "", 0, 0
         self._fence = ""
+        """What ends the code or the thought that is being read."""
         self._is_closed, self._is_blank = False, True
         self._used: dict[str, str] = {}
         self._unknown: dict[str, None] = {}
@@ -313,7 +370,7 @@ class AnswerReader:
             elif self._text[at] == "`":
                 end = self._read_backticks(at)
             else:
-                end = self._read_bracket(at) if self._text[at] in _LEFT else self._read_plain(at)
+                end = self._read_tag(at)
             if end is None:
                 break
             self._position = end
@@ -324,6 +381,24 @@ class AnswerReader:
         if settled:
             self._emitted.append(settled)
         return settled
+
+    def _read_tag(self, at: int) -> int | None:
+        """Read a tag around thoughts; whatever else is here is a bracket or plain text."""
+        text = self._text
+        begun = text[at : at + _TAG_CHARS].lower()
+        if not self._is_closed and any(begun != tag and tag.startswith(begun) for tag in THINKING_TAGS):
+            return None
+        tag = next((tag for tag in THINKING_TAGS if begun.startswith(tag)), "")
+        if not tag:
+            return self._read_bracket(at) if text[at] in _LEFT else self._read_plain(at)
+        if "/" in tag:
+            self._used.clear()
+            self._unknown.clear()
+            self.marks.clear()
+            self.code[:] = [(0, self._base + at)]
+        else:
+            self._fence = f"{text[at]}/{text[at + 1 : at + len(tag)]}"
+        return self._emit_code(at + len(tag))
 
     def _read_plain(self, at: int) -> int:
         """Read text up to the next character that may begin a marker or code."""
@@ -353,15 +428,16 @@ class AnswerReader:
         return self._emit_code(closing.end()) if closing else self._emit(begin)
 
     def _read_code(self, at: int) -> int | None:
-        """Read what has come of code of several lines."""
+        """Read what has come of code of several lines, or of a thought."""
         text = self._text
         closing = text.find(self._fence, at)
         if closing >= 0:
             end = closing + len(self._fence)
             self._fence = ""
             return self._emit_code(end)
-        # Backticks at the end may be the first of those that close it.
-        end = len(text) if self._is_closed else max(len(text.rstrip("`")), at)
+        # The last characters may be the first of those that close it.
+        begun = next((size for size in range(len(self._fence) - 1, 0, -1) if text.endswith(self._fence[:size])), 0)
+        end = len(text) if self._is_closed else max(len(text) - begun, at)
         return self._emit_code(end) if end > at else None
 
     def _read_bracket(self, at: int) -> int | None:
@@ -380,10 +456,9 @@ class AnswerReader:
         before = text[max(0, at - CHARS_BEFORE) : at]
         if not labels or before.endswith("\\") or _INDEXED.search(before):
             return self._emit(end)
-        if text[at] == "[" and before[-1:].isalnum() and not any(label in self._citations for label in labels):
-            return self._emit(end)
-        if (quoted := self._is_quoted(at, end)) is not False:
-            return quoted and self._emit(end)
+        text_end = self._text_end(at, end, inner, is_known=any(label in self._citations for label in labels))
+        if text_end != at:
+            return text_end and self._emit(text_end)
         known = tuple(label for label in labels if label in self._citations)
         for label in known:
             self._used.setdefault(label, str(len(self._used) + 1))
@@ -400,14 +475,43 @@ class AnswerReader:
             self._pending.append(text[at] + renumbered + text[end - 1 : whole_end])
         return whole_end
 
-    def _is_quoted(self, at: int, end: int) -> bool | None:
-        """Return True if the marker is quoted from a source; None if more of the answer is needed to decide."""
+    def _text_end(self, at: int, end: int, inner: str, *, is_known: bool) -> int | None:
+        """Return where text ends that only looks like a marker; `at` if it is one, None if more must come first."""
         text = self._text
-        if not self._quotations.can_be_quoted(text, self._base, (at, end)):
-            return False
-        if not self._is_closed and len(text) < at + LOOKAHEAD and text.find("\n", at) < 0:
+        if text[at] == "[" and text[max(at - 1, 0)].isalnum():
+            if not is_known:
+                return end
+            if _AS_INDEX_OPEN.match(text, end) and not self._is_closed:
+                return None
+            if index := _AS_INDEX.match(text, end):
+                return index.end(1)
+        if _INTERVAL.fullmatch(inner) and self._awaits(end, UNIT_CHARS):
             return None
-        return self._quotations.is_quoted(text, self._base, (at, end))
+        if _INTERVAL.fullmatch(inner) and _UNIT.match(text, end):
+            return end
+        is_quoted = self._is_quoted(at, end)
+        return None if is_quoted is None else end if is_quoted else at
+
+    def _is_quoted(self, at: int, end: int) -> bool | None:
+        """Return True if the marker is quoted or copied from a source; None if more of the answer decides."""
+        text, quotations = self._text, self._quotations
+        if not quotations.is_in_sources(text[at:end]):
+            return False
+        if not _MARKER.search(text, end) and self._awaits(end, COPIED_CHARS):
+            return None
+        if quotations.is_copied(text, (at, end)):
+            following = _CITED.match(text, end)
+            if following is None and self._awaits(end, LOOKAHEAD):
+                return None
+            if following and following[1]:
+                return True
+        if not quotations.can_be_quoted(text, self._base, at):
+            return False
+        return None if self._awaits(at, LOOKAHEAD) else quotations.is_quoted(text, self._base, (at, end))
+
+    def _awaits(self, at: int, characters: int) -> bool:
+        """Return True if so many characters from `at` on, or the rest of the line, have yet to come."""
+        return not self._is_closed and len(self._text) < at + characters and self._text.find("\n", at) < 0
 
     def _emit(self, end: int) -> int:
         said = self._text[self._position : end]

@@ -35,7 +35,7 @@ class Reference:
     row: int | str | None = None
     start_line: int | str | None = None
     pages: tuple[int | str, ...] = ()
-    """Its pages in the context, each once: whole numbers in ascending order, then others."""
+    """Its pages in the context, each once: Roman numbers, whole numbers in ascending order, then others."""
 
 
 def list_references(passages: Iterable[Passage], keys: MetadataKeys) -> tuple[Reference, ...]:

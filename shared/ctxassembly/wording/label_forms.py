@@ -36,8 +36,9 @@ FRAMEWORK_LINES = (
 language record has, such as `Question:`, are left out."""
 MAX_DIGITS = 6
 """Most digits of a number that an answer cites."""
-BRACKETS = (("[", "]"), ("【", "】"))
-"""The brackets that an answer may put around numbers. Models write the second pair unasked."""
+BRACKETS = (("[", "]"), ("【", "】"), ("\uff3b", "\uff3d"))
+"""The brackets that an answer may put around numbers. Models write the second pair unasked, and the third,
+wide ones, in Chinese and Japanese."""
 DASHES = "\\-\N{EN DASH}\N{EM DASH}"
 """The dashes in a range of labels, written for a character set of a pattern."""
 
