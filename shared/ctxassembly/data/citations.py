@@ -117,7 +117,8 @@ class Citation:
     """The line of the file in which the chunk begins."""
     page: int | str | None = None
     pages: tuple[int | str, ...] = ()
-    """The pages of all chunks cited, as the header shows them: each once, whole numbers first and ascending."""
+    """The pages of all chunks cited, as the header shows them, each once: Roman numbers, whole ones ascending, then
+    others."""
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """A copy."""
     shortened: tuple[Shortened, ...] = ()

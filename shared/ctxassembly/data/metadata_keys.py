@@ -13,7 +13,9 @@ from ctxassembly.safe_repr import to_id
 _DOCLING_FILE = ("dl_meta.origin.filename", "origin.filename")
 """The file name that Docling writes, without a folder: through LangChain, and through LlamaIndex."""
 FILE_PATH_KEY = "file_path"
-"""The key by which LlamaIndex's readers distinguish files of one name."""
+"""The key by which LlamaIndex's readers distinguish files of one name. Of a path only the last part is shown."""
+_BESIDE_PAGES = ("file_name", FILE_PATH_KEY, "total_pages")
+"""Keys beside which LlamaIndex's PyMuPDFReader writes the number of the page, from 1, under "source"."""
 INTEGER_PATTERN = r"^[0-9]{1,15}(\.0+)?$"
 """A whole number as JSON keeps it, as it was written: 7 or 7.0."""
 
@@ -39,9 +41,9 @@ class MetadataKeys:
     index: str | tuple[str, ...] = ("chunk_index", "index")
     start: str | tuple[str, ...] = ("start_index", "start_char_idx")
     score: str | tuple[str, ...] = ("rerank_score", "relevance_score", "score")
-    source: str | tuple[str, ...] = ("source", "file_name", "source_path", *_DOCLING_FILE)
+    source: str | tuple[str, ...] = ("source", "file_name", "filename", "source_path", *_DOCLING_FILE, FILE_PATH_KEY)
     title: str | tuple[str, ...] = ("title",)
-    url: str | tuple[str, ...] = ("url",)
+    url: str | tuple[str, ...] = ("url", "URL")
     section: str | tuple[str, ...] = ("section", "header_path", "headings", "dl_meta.headings")
     """A path as LlamaIndex writes it, `/Setup/Linux/`, is read without the outer slashes. The items of a list are
     levels: `["Setup", "Linux"]` is read as `Setup > Linux`."""
@@ -109,10 +111,14 @@ class MetadataKeys:
                 value = None
             # Nearly all keys are plain, and this runs for every particular of every chunk: no call for those.
             if value is not None or ("." in key and (value := get_path(metadata, key, through_lists=True)) is not None):
+                if name == "source" and key == name and is_page(metadata, value):
+                    continue
                 return value
         if name == "section":
             levels = [get_path(metadata, key) for key in self.headings]
             return [level for level in levels if level is not None] or None
+        if name == "page" and is_page(metadata, source := get_path(metadata, "source")):
+            return source
         return None
 
     def read_document_id(self, metadata: Mapping[str, Any]) -> Any:
@@ -145,10 +151,16 @@ class MetadataKeys:
         if number and self.page_base:  # counted from 1 already, whichever key it has
             return number
         key = next((key for key in self.page if get_path(metadata, key) is not None), "")
-        return (number if "label" in key else number + 1 - self.page_base) or None
+        return (number if "label" in key or not key else number + 1 - self.page_base) or None
 
 
 _HEADER_FIELDS = ("source", "title", "url", "section", "headings", "sheet", "page", "row_number")
+
+
+def is_page(metadata: Mapping[str, Any], source: Any) -> bool:
+    """Return True if the value under "source" is the number of a page, and not the name of a file."""
+    is_bare = type(source) is int or (isinstance(source, str) and source.isdecimal())
+    return is_bare and any(get_path(metadata, key) is not None for key in _BESIDE_PAGES)
 
 
 def with_keys(store: Any, keys: MetadataKeys) -> Any:

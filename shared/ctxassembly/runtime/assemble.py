@@ -43,6 +43,10 @@ from ctxassembly.runtime.driver import Port, Ports, adrive, drive, stage_ports
 from ctxassembly.runtime.scorers import scorer_port
 from ctxassembly.safe_repr import safe_repr
 from ctxassembly.tracing import log_context
+from ctxassembly.user_warnings import WarnOnce, with_remedy
+from ctxassembly.wording.languages import LANGUAGES
+
+_WARNINGS = WarnOnce()
 
 
 def assembly_ports(
@@ -108,7 +112,20 @@ def _flow(call: AssemblyCall, ports: Ports, store: Any) -> SystemFlow:
     run = assemble_flow if call.config is None or isinstance(call.config, AssemblyConfig) else system_flow
     context = yield from run(call, services, time.perf_counter)
     log_context(context)
+    _warn_of_nameless(context)
     return context
+
+
+def _warn_of_nameless(context: Context) -> None:
+    """Warn if sources of `context` have no name, once in a process for the same keys."""
+    unknown = LANGUAGES[context.language].unknown
+    nameless = [citation for citation in context.citations if citation.source == unknown]
+    if nameless:
+        which = f"{len(nameless):,} of {len(context.citations):,} sources"
+        fact = f"The metadata of {which} have no name (first: {safe_repr(nameless[0].best_chunk_id, 40)})"
+        call = "document.metadata['source'] = 'gastro.pdf' or AssemblyConfig(keys=MetadataKeys(source='file'))"
+        message = with_remedy(fact, f"The model reads {unknown!r} instead", call)
+        _WARNINGS.warn(UserWarning(message), key=context.keys)
 
 
 def assemble(

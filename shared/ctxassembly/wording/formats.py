@@ -32,7 +32,7 @@ class Heading:
     source: str = ""
     """The file, else the title, else the URL, else "unknown" in the configured language."""
     pages: tuple[int | str, ...] = ()
-    """Each once, whole numbers first and ascending."""
+    """Each once: Roman numbers, whole ones ascending, then others."""
     section: str = ""
     sheet: str = ""
     row: str = ""

@@ -8,12 +8,13 @@ pages, several pages.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.metadata_keys import FILE_PATH_KEY, MetadataKeys, get_path
 from ctxassembly.safe_repr import safe_repr, to_text
 from ctxassembly.wording.formats import Heading, reference_text
 from ctxassembly.wording.languages import LANGUAGES
@@ -21,6 +22,7 @@ from ctxassembly.wording.unicode import one_line
 
 MAX_NUMBER_DIGITS = 9
 """Most digits of a page or a row that is read as a number."""
+_FOLDERS, _ROMAN = re.compile(r".*[/\\](?=[^/\\])", re.DOTALL), re.compile("[ivxl]+", re.IGNORECASE)
 _LISTS = (list, tuple, range, set, frozenset)
 _ITEM_SEPARATORS = {"section": " > "}
 """The text between the items of a list, where it isn't a comma."""
@@ -47,7 +49,11 @@ class MetadataReader:
         key = (id(chunk), name)
         known = self._lines.get(key)
         if known is None:
-            known = self._lines[key] = chunk, line_of(self._keys.read(self._metadata(chunk), name), name)
+            metadata = self._metadata(chunk)
+            value = self._keys.read(metadata, name)
+            if name == "source" and isinstance(value, str) and value == get_path(metadata, FILE_PATH_KEY):
+                value = value if value == get_path(metadata, name) else _FOLDERS.sub("", value)
+            known = self._lines[key] = chunk, line_of(value, name)
         return known[1]
 
     def number(self, chunk: Chunk, name: str) -> int | str | None:
@@ -103,12 +109,14 @@ class MetadataReader:
         return reference_text(heading, self._words)
 
     def pages(self, chunks: Iterable[Chunk]) -> tuple[int | str, ...]:
-        """Return the pages of `chunks`, each once: whole numbers first and ascending, others as they come."""
+        """Return the pages of `chunks`, each once: Roman numbers as they come, whole ones ascending, then others."""
         found = dict.fromkeys([page for chunk in chunks for page in self.pages_of(chunk)])
         if len(found) < 2:
             return tuple(found)
         numbers = sorted([page for page in found if isinstance(page, int)])
-        return (*numbers, *[page for page in found if not isinstance(page, int)])
+        others = [page for page in found if isinstance(page, str)]
+        roman = [page for page in others if _ROMAN.fullmatch(page)]
+        return (*roman, *numbers, *[page for page in others if page not in roman])
 
 
 def line_of(value: Any, name: str) -> str | None:

@@ -22,7 +22,7 @@ def test_the_same_sources_without_labels(form: str):
     ]
     context = assemble(hits_of(chunks), AssemblyConfig(format=form))
     assert context.sources() == (
-        Reference("B", "b.pdf", "B", "https://b.example/", "Dose", pages=(4, 5, "iv")),
+        Reference("B", "b.pdf", "B", "https://b.example/", "Dose", pages=("iv", 4, 5)),
         Reference("A"),
     )
 
