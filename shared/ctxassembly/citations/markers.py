@@ -15,7 +15,7 @@ MAX_RANGE = 50
 """Most labels in one range: "[1914-1980]" is no citation, and a longer range would only fill memory."""
 
 ANSWER_WORDS = ("citation", "cite", "ref", "reference", "document", "doc", "chunk", "passage")
-"""Words that models put before a number in brackets, besides those of our prompts: `[citation:1]`."""
+"""Words that models put before a number in brackets, besides the words of our prompts: `[citation:1]`."""
 _AND = "and|en|und|et|y|e|i|og|och|ve|и|&"
 _AND_UNSPACED = "和|与|及|と|및|و"
 _PLACES = (
@@ -28,7 +28,7 @@ _PLACES = (
 _PAGES_AFTER = "[页頁쪽면]|ページ"
 
 _ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("、"): ","}
-"""Wide digits and signs, as in Chinese and Japanese, are read as those of ASCII."""
+"""Wide digits and signs, as in Chinese and Japanese, are read as plain ones."""
 _WORDS = (*marker_words(), *ANSWER_WORDS)
 _BEFORE_NUMBER = rf"\^?(?:(?:{'|'.join(map(re.escape, _WORDS))})[ .:#]{{0,2}})?"
 _NUMBER = rf"[0-9]{{1,{MAX_DIGITS}}}(?![0-9]| ?(?:{_PAGES_AFTER}))"

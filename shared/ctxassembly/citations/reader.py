@@ -435,7 +435,7 @@ class AnswerReader:
             end = closing + len(self._fence)
             self._fence = ""
             return self._emit_code(end)
-        # The last characters may be the first of those that close it.
+        # The last characters may be the first of its end.
         begun = next((size for size in range(len(self._fence) - 1, 0, -1) if text.endswith(self._fence[:size])), 0)
         end = len(text) if self._is_closed else max(len(text) - begun, at)
         return self._emit_code(end) if end > at else None
