@@ -7,9 +7,10 @@ chunk.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from ctxassembly.assembly.join import Text
@@ -85,12 +86,13 @@ def cite(
 
 
 def _owned(text: Text, owns: list[int], start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the chunks that own the joined text from `start` to `end`: number, start and end of the part."""
+    """Yield the chunks that own the joined text from `start` to `end`: number, start, end of each part."""
     number = max(bisect_right(owns, start) - 1, 0)
     while number < len(owns) and owns[number] < end:
         first, last = max(start, owns[number]), min(end, text.ends[number])
         if first < last:
-            yield number, first, last
+            cuts = text.cuts[bisect_right(text.cuts, first) : bisect_left(text.cuts, last)]
+            yield from ((number, *part) for part in pairwise((first, *cuts, last)))
         number += 1
 
 
@@ -99,7 +101,7 @@ def _sources(
 ) -> Iterator[tuple[int, Source]]:
     """Yield the sources of a verbatim `piece`, at `place` in the joined text and at `offset` in the context."""
     for number, start, end in _owned(text, owns, place, place + len(piece)):
-        chunk, begin = pool.candidates[number].chunk, text.begins[number]
+        chunk, span = pool.candidates[number].chunk, text.in_chunk(number, start, end)
         # An offset that counts in a page or a section says nothing of the document.
         base = chunk.start if chunk.origin is None or not chunk.origin.section else None
         yield (
@@ -108,9 +110,9 @@ def _sources(
                 (offset + start - place, offset + end - place),
                 chunk.id,
                 chunk.document_id,
-                None if base is None else base + start - begin,
-                None if base is None else base + end - begin,
-                (start - begin, end - begin),
+                None if base is None else base + span[0],
+                None if base is None else base + span[1],
+                span,
             ),
         )
 
@@ -132,7 +134,8 @@ def _passages(
         for number, first, last in owned:
             begin, glue = text.begins[number], text.text[before:first]
             overlap = first - begin if not glue and first == owns[number] and begin >= start else 0
-            pieces.append(TextPiece(pool.candidates[number], first - begin, last - begin, separator + glue, overlap))
+            span = text.in_chunk(number, first, last)
+            pieces.append(TextPiece(pool.candidates[number], *span, separator + glue, overlap))
             separator, before, last_chunk = "", last, number
     yield _passage(pieces, sources, first_place, runs[-1][1], whole)
 
@@ -182,9 +185,10 @@ def _citation(
 
 
 def _best_text(best: Candidate, passages: Sequence[Passage]) -> str:
-    """Return the first text of the `best` chunk in `passages`."""
-    texts = (piece.text for passage in passages for piece in passage.pieces if piece.candidate is best)
-    return next(texts, "").strip()
+    """Return the first text of the `best` chunk in `passages`, cuts closed."""
+    own = [piece for passage in passages for piece in passage.pieces if piece.candidate is best]
+    first = takewhile(lambda piece: piece is own[0] or not piece.separator, own)
+    return "".join(piece.text for piece in first).strip()
 
 
 def _snippet(text: str, max_chars: int) -> str:

@@ -11,13 +11,15 @@ be no accident and if it can be meant in one way only (`adjacency/overlap.py`). 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctxassembly.assembly.adjacency.overlap import overlap_length
 from ctxassembly.assembly.adjacency.positions import chunk_section, claimed_overlap, overlap_by_offset
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.text.sentences import PAD
 
@@ -40,6 +42,25 @@ class Text(NamedTuple):
     """Where text begins that doesn't continue what is before it, ascending."""
     opens: list[int]
     """Where the text of each document begins."""
+    cuts: Sequence[int] = ()
+    """Where text that no model reads was cut out, ascending."""
+    gone: Sequence[int] = (0,)
+    """How many characters were cut out up to each cut, after a 0."""
+    origins: Sequence[int] = ()
+    """Where the chunks began before anything was cut."""
+
+    def in_chunk(self, number: int, start: int, end: int) -> Span:
+        """Return the offsets in a chunk of a part of its text that no cut divides."""
+        if not self.cuts:
+            return start - self.begins[number], end - self.begins[number]
+        before, after = self.gone[bisect_right(self.cuts, start)], self.gone[bisect_left(self.cuts, end)]
+        return start + before - self.origins[number], end + after - self.origins[number]
+
+
+def place_of(text: Text, offset: int) -> int:
+    """Return the place of an `offset` that counts what was cut out."""
+    number = bisect_right([cut + gone for cut, gone in zip(text.cuts, text.gone, strict=False)], offset)
+    return max(text.cuts[number - 1], offset - text.gone[number]) if number else offset
 
 
 def join(pool: Pool, config: AssemblyConfig) -> Text:

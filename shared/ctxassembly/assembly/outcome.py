@@ -25,7 +25,7 @@ from ctxassembly.assembly.select.fit import Selection
 from ctxassembly.assembly.select.relevant import stopped_note
 from ctxassembly.assembly.units import Barred
 from ctxassembly.context import Context
-from ctxassembly.data.candidates import BELOW_CUTOFF, OUTSIDE_WINDOW, Candidate, Reason, Shortening
+from ctxassembly.data.candidates import BELOW_CUTOFF, EMPTY, OUTSIDE_WINDOW, Candidate, Reason, Shortening
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Shortened, Trace
 from ctxassembly.lazy import LateTuple
@@ -56,7 +56,8 @@ def make_context(
     everything, copies = (*found.admitted.candidates, *found.neighbors), found.copies
     unread: Mapping[int, Outcomes] = {}
     decided = partial(decide, everything, found.admitted.empty, copies=copies, query=query, reader=reader)
-    decisions = LateTuple(lambda: decided(outcomes={}))
+    without_text = {one.key: (one, Outcomes("dropped", EMPTY)) for one in pool.unread}
+    decisions = LateTuple(lambda: decided(outcomes=without_text))
     if selection is not None:
         fates = find_fates(text, selection, barred)
         chars_per_token = max(len(rendered.text), 1) / max(load.tokens, 1)
@@ -67,7 +68,7 @@ def make_context(
         if page.is_by_query and not config.fill:
             log.notes += filter(None, [stopped_note(selection, load.tokens, chars_per_token)])
         by_key = partial(outcomes_by_key, known, unread)
-        decisions = LateTuple(lambda: decided(outcomes=by_key()))
+        decisions = LateTuple(lambda: decided(outcomes=by_key() | without_text))
     labels = rendered.layout.labels
     included = [pool.candidates[number] for number in sorted({at for label in labels for at in label.chunks})]
     if selection is not None:

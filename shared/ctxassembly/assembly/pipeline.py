@@ -36,6 +36,7 @@ from ctxassembly.assembly.select.whole import coarser
 from ctxassembly.assembly.sent import Sent, bar_sent, find_sent
 from ctxassembly.assembly.supplement import RenderedSupplement, render_supplement
 from ctxassembly.assembly.units import Barred, Units, chunk_units, sentence_units
+from ctxassembly.assembly.unread import without_unread
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.conversation import ReservedLabels, reserve_labels
@@ -143,6 +144,9 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
     """Return the writer of the context."""
     config, query, call = settings
     text = join(pool, config)
+    if config.enabled:
+        text, pool, notes = without_unread(text, pool)
+        log.notes += notes
     pool = with_contained(text, pool)
     count, conversation = counter_for(config.encoding), call.conversation
     hits = found.admitted.hits

@@ -16,6 +16,8 @@ class Pool(NamedTuple):
     candidates: Sequence[Candidate]
     documents: Sequence[int]
     """The number of the first candidate of each document."""
+    unread: Sequence[Candidate] = ()
+    """Chunks without any text that a model reads."""
 
 
 def make_pool(candidates: Iterable[Candidate], *, by_document: bool = True) -> Pool:

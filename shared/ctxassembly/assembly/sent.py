@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ctxassembly.assembly.join import Text
+from ctxassembly.assembly.join import Text, place_of
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.units import Barred, Units, divide
 from ctxassembly.conversations.conversation import Conversation
@@ -39,7 +39,8 @@ def find_sent(text: Text, pool: Pool, conversation: Conversation) -> Sent:
     found, find = list[tuple[Span, str]](), _sent_text(conversation)
     for number, candidate in enumerate(pool.candidates):
         spans, label = find(candidate)
-        found += [((text.begins[number] + start, text.begins[number] + end), label) for start, end in spans]
+        begin = text.origins[number] if text.cuts else text.begins[number]
+        found += [((place_of(text, begin + start), place_of(text, begin + end)), label) for start, end in spans]
     labels = dict[int, str]()
     begins = [*accumulate(reversed(text.begins), min)][::-1]  # one chunk may be inside the one before it
     for (start, stop), label in found:
