@@ -61,11 +61,11 @@ def test_a_citation_has_a_reference_that_is_ready(language: str, metadata: dict[
 
 
 def test_the_place_is_the_best_chunks_and_the_pages_are_those_of_all():
-    said = {0: {"page": 12, "section": "First"}, 1: {"page": 9, "row_number": 4}, 2: {"page": 9}, 3: {"page": "x"}}
+    said = {0: {"page": 12, "section": "First"}, 1: {"page": 9, "row_number": 4}, 2: {"page": 9}, 3: {"page": "A-1"}}
     chunks = [words_of("A", n, metadata={"source": f"{n}.pdf", **said[n]}) for n in said]
     (citation,) = assemble(hits_of([chunks[1], chunks[0], chunks[3], chunks[2]])).citations
     assert (citation.source, citation.section, citation.row, citation.page) == ("1.pdf", None, 4, 9)
-    assert citation.pages == (9, 12, "x")
+    assert citation.pages == (9, 12, "A-1")
 
 
 @pytest.mark.parametrize(
