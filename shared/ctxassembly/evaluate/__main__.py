@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from ctxassembly.evaluate.run import evaluate
 from ctxassembly.retrieval.search import Question
 from ctxassembly.runtime.assemble import assemble
 from ctxassembly.runtime.retrieve import retrieve
+from ctxassembly.safe_repr import join_first, pluralize
 from ctxassembly.stores.memory import MemoryIndex
 from ctxassembly.text.sentences import sentence_spans
 
@@ -38,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--budget", type=int, default=8_000, help="tokens of a context (default: %(default)s)")
     parser.add_argument("--html", metavar="FILE", type=Path, help="write the report as a page, too")
     given = parser.parse_args(arguments)
+    if given.html and not _can_write(given.html):  # before all questions are asked in vain
+        parser.error(f"--html must be a file that can be written, in a folder that exists, got {given.html}")
     try:
         report = _evaluate(given)
     except (CtxAssemblyError, OSError) as error:
@@ -46,6 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report.to_html(given.html)
     sys.stdout.write(f"{report}\n")
     return 1 if report.errors else 0
+
+
+def _can_write(file: Path) -> bool:
+    return not file.is_dir() and os.access(file if file.exists() else file.parent, os.W_OK)
 
 
 def _evaluate(given: argparse.Namespace) -> EvaluationReport:
@@ -61,7 +70,11 @@ def _evaluate(given: argparse.Namespace) -> EvaluationReport:
         "hits in order": _system(index, model, AssemblyConfig(enabled=False, max_tokens=given.budget)),
         "ctxassembly": _system(index, model, AssemblyConfig(max_tokens=given.budget)),
     }
-    return evaluate(given.questions, systems, corpus=corpus)
+    report = evaluate(given.questions, systems, corpus=corpus)
+    files = sorted(path for path in given.store.rglob("*") if path.is_file())
+    skipped = [name for path in files if (name := path.relative_to(given.store).as_posix()) not in corpus]
+    note = f"{pluralize(len(skipped), 'file')} skipped, not {', '.join(TEXT_SUFFIXES)}: {join_first(skipped, 5)}"
+    return replace(report, notes=(*report.notes, note)) if skipped else report
 
 
 def _system(index: MemoryIndex, model: Any, config: AssemblyConfig) -> Callable[..., Context]:

@@ -36,7 +36,7 @@ from ctxassembly.protocols import Index, Store
 from ctxassembly.retrieval.search import Question
 from ctxassembly.runtime.assemble import assemble, restricted_store
 from ctxassembly.runtime.retrieve import explain, retrieve
-from ctxassembly.safe_repr import pluralize
+from ctxassembly.safe_repr import join_first, pluralize
 
 MAX_TEXT_CHARS = 80
 """Most characters of a question or of evidence in a table."""
@@ -110,8 +110,8 @@ class DiagnosisReport:
 
     rows: tuple[Diagnosis, ...]
     """One for each piece of evidence, in the order of the questions."""
-    unmarked: int = 0
-    """Questions without marked evidence, which are left out."""
+    unmarked: tuple[str, ...] = ()
+    """The ids of the questions without marked evidence, which are left out."""
 
     @property
     def lost(self) -> tuple[Diagnosis, ...]:
@@ -143,7 +143,8 @@ class DiagnosisReport:
             f"{len(self.rows) - len(self.lost):,} read, {len(self.lost):,} lost"
         )
         if self.unmarked:
-            head += f"; {pluralize(self.unmarked, 'question')} without marked evidence left out"
+            which = pluralize(len(self.unmarked), "question")
+            head += f"; {which} without marked evidence left out ({join_first(self.unmarked, 5)})"
         rows = [("lost", "pieces", "what would have kept it"), *self.table()]
         width = max(len(row[0]) for row in rows)
         lines = [f"{layer:{width}}  {count:>6}  {tried}".rstrip() for layer, count, tried in rows]
@@ -234,13 +235,13 @@ def diagnose(
     store = index if store is None and hasattr(index, "fetch") else store  # type: ignore[assignment]
     current = _Settings(retrieval or RetrievalConfig(), assembly or AssemblyConfig())
     rows: list[Diagnosis] = []
-    unmarked = 0
+    unmarked = list[str]()
     for question in read_questions(questions):
-        unmarked += not question.evidence
+        unmarked += [] if question.evidence else [question.id]
         visible = restricted_store(store, question.filter)
         examination = _Examination(question, current, index, retriever, store, visible, options)
         rows += (examination.row(evidence) for evidence in question.evidence)
-    return DiagnosisReport(tuple(rows), unmarked)
+    return DiagnosisReport(tuple(rows), tuple(unmarked))
 
 
 class _Settings(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -15,7 +16,7 @@ from ctxassembly.evaluate import statistics
 from ctxassembly.evaluate.questions import LabeledQuestion
 from ctxassembly.evaluate.statistics import Estimate
 from ctxassembly.lazy import cached_property
-from ctxassembly.safe_repr import pluralize
+from ctxassembly.safe_repr import join_first, pluralize
 from ctxassembly.views.html import fold, notes_list, render_section, table, truncate, wrap_page
 
 DEPTHS = (125, 250, 500, 1_000, 2_000, 4_000)
@@ -23,17 +24,19 @@ DEPTHS = (125, 250, 500, 1_000, 2_000, 4_000)
 
 
 class Measure(NamedTuple):
-    """The name of a measure in tables, and how its values are written."""
+    """The name of a measure in tables, how its values are written, and their range."""
 
     title: str
     decimals: int = 3
+    most: float = 1.0
+    """Its highest value; the lowest is 0."""
 
 
 MEASURES: Mapping[str, Measure] = {
     "recall": Measure("evidence recall"),
     "complete": Measure("all evidence in the context"),
-    "tokens": Measure("tokens", 0),
-    "recall_per_1000_tokens": Measure("recall per 1,000 tokens"),
+    "tokens": Measure("tokens", 0, math.inf),
+    "recall_per_1000_tokens": Measure("recall per 1,000 tokens", 3, math.inf),
     **{f"within_{depth}": Measure(f"all evidence in the first {depth:,} tokens") for depth in DEPTHS},
     "citations": Measure("citations right"),
     "abstention": Measure("abstention right"),
@@ -63,7 +66,16 @@ class EvaluationRow:
     """Of the context, without white space. The context itself isn't kept: many rows would fill the memory."""
     answer: str | None = None
     error: str | None = None
-    """The error of the system, which then has no measures."""
+    """The error of the system, which then has no measures; or the measure that is no number in its range."""
+
+    def __post_init__(self) -> None:
+        for name, value in self.measures.items():
+            most = MEASURES[name].most if name in MEASURES else math.inf
+            if not (0 <= value <= most and math.isfinite(value)):
+                allowed = f"from 0 to {most:g}" if math.isfinite(most) else "from 0"
+                object.__setattr__(self, "error", f"{name} must be a number {allowed}, got {value!r}")
+                object.__setattr__(self, "measures", {})
+                return
 
 
 @dataclass(frozen=True)
@@ -107,7 +119,7 @@ class EvaluationReport:
         return replace(self, shown=measures)
 
     def values(self, system: str, measure: str) -> statistics.Values:
-        """Return a measure of each question, in their order; NaN where it has none.
+        """Return a measure of each question, in their order; NaN where it has none, or another system failed.
 
         Raises:
             ConfigError: there is no such system or measure.
@@ -115,8 +127,9 @@ class EvaluationReport:
         if system not in self.systems:
             raise ConfigError("system", f"one of {', '.join(map(repr, self.systems))}", system)
         _check_measure(measure)
-        own = (row.measures.get(measure) for row in self.rows if row.system == system)
-        return np.array([np.nan if value is None else value for value in own], dtype=np.float64)
+        own = [row for row in self.rows if row.system == system]
+        values = [np.nan if row.question_id in self.unpaired else row.measures.get(measure, np.nan) for row in own]
+        return np.array(values, dtype=np.float64)
 
     def estimate(self, system: str, measure: str) -> Estimate:
         """Return the mean of a measure over the questions, with its 95 % interval; NaN if no question has it."""
@@ -130,6 +143,12 @@ class EvaluationReport:
     def errors(self) -> tuple[EvaluationRow, ...]:
         """The rows with an error."""
         return tuple(row for row in self.rows if row.error is not None)
+
+    @cached_property
+    def unpaired(self) -> tuple[str, ...]:
+        """The ids of the questions that count for no system, since one failed on them, though not on all questions."""
+        running = {row.system for row in self.rows if row.error is None}
+        return tuple(dict.fromkeys(row.question_id for row in self.errors if row.system in running))
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report as one HTML page without scripts, and write it to `path` if that is given."""
@@ -183,10 +202,16 @@ class EvaluationReport:
     def _remarks(self) -> list[str]:
         """The notes, and the errors of each system."""
         remarks = list(self.notes)
+        if self.unpaired:
+            listed = join_first(self.unpaired, MAX_SHOWN_ERRORS)
+            remarks.append(
+                f"{pluralize(len(self.unpaired), 'question')} counted for no system, as one failed: {listed}"
+            )
         for system in self.systems:
             own = [row for row in self.errors if row.system == system]
             if own:
                 listed = "; ".join(f"{row.question_id}: {row.error}" for row in own[:MAX_SHOWN_ERRORS])
+                listed += f"; and {len(own) - MAX_SHOWN_ERRORS:,} more" if own[MAX_SHOWN_ERRORS:] else ""
                 remarks.append(f"{system}: {pluralize(len(own), 'error')}: {listed}")
         return remarks
 

@@ -15,7 +15,7 @@ from ctxassembly.evaluate.questions import LabeledQuestion, read_questions
 from ctxassembly.evaluate.report import DEPTHS, EvaluationReport, EvaluationRow
 from ctxassembly.evaluate.systems import SystemResult, as_system, read_result
 from ctxassembly.runtime.progress import progress_bar
-from ctxassembly.safe_repr import describe_error, pluralize, safe_repr
+from ctxassembly.safe_repr import describe_error, join_first, pluralize, safe_repr
 from ctxassembly.text.words import normalize_wording, words
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.wording.languages import LANGUAGES, stop_words
@@ -80,9 +80,9 @@ def evaluate(
         question, name = task
         try:
             result = read_result(functions[name](question))
+            values = measure(question, result, documents, count)
         except Exception as error:  # noqa: BLE001 - shown in the report, and the other systems go on
             return EvaluationRow(question.id, name, error=describe_error(error))
-        values = measure(question, result, documents, count)
         known = {name: value for name, value in values.items() if value is not None}
         return EvaluationRow(question.id, name, known, len(without_blanks(result.text)), result.answer)
 
@@ -100,13 +100,11 @@ def evaluate(
 
 def _notes(questions: tuple[LabeledQuestion, ...], corpus: Corpus) -> Iterator[str]:
     """Yield what limits the measures."""
-    unmarked = sum(not question.is_marked and question.is_answerable for question in questions)
-    if unmarked:
-        yield f"{pluralize(unmarked, 'question')} without marked evidence"
+    if unmarked := [question.id for question in questions if not question.is_marked and question.is_answerable]:
+        yield f"{pluralize(len(unmarked), 'question')} without marked evidence: {join_first(unmarked, 5)}"
     pieces = [(question.id, piece) for question in questions for piece in question.evidence]
     if missing := list(dict.fromkeys(id_ for id_, piece in pieces if not is_in_corpus(piece, corpus))):
-        listed = ", ".join(missing[:5])
-        yield f"{pluralize(len(missing), 'question')} with evidence that isn't in the corpus: {listed}"
+        yield f"{pluralize(len(missing), 'question')} with evidence that isn't in the corpus: {join_first(missing, 5)}"
     if not corpus.texts and any(piece.start is not None for _, piece in pieces):
         yield "without corpus=, spans are only found in results that give the offsets of their text"
 

@@ -54,6 +54,22 @@ def test_it_prints_the_table_of_evaluate_and_writes_a_page(
     assert run(monkeypatch, questions, "--store", str(folder), "--html", str(page), "--budget", "200") == 0
     printed = capsys.readouterr().out
     assert printed.startswith("2 systems on 2 questions, 95 % intervals\n")
+    assert "- 1 file skipped, not .txt, .md, .rst: picture.png\n" in printed
     assert re.search(r"evidence recall +1\.000", printed)
     assert "Difference from hits in order, question by question" in printed
     assert page.read_text("utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("where", ["missing/report.html", "documents"])
+def test_the_page_can_be_written_or_nothing_is_asked(
+    where: str,
+    folder: Path,
+    questions: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    assert run(monkeypatch, questions, "--store", str(folder), "--html", str(tmp_path / where)) == 2
+    printed = capsys.readouterr()
+    assert "--html must be a file that can be written, in a folder that exists, got" in printed.err
+    assert "question" not in printed.err.partition("--html must be")[2]

@@ -239,7 +239,8 @@ def test_the_report_counts_by_layer_and_shows_an_example_of_each():
     assert list(report.counts) == ["not found", "ranked out"]
     lines = str(report).splitlines()
     assert lines[0] == (
-        "4 questions with 4 pieces of evidence: 1 read, 3 lost; 1 question without marked evidence left out"
+        "4 questions with 4 pieces of evidence: 1 read, 3 lost; 1 question without marked evidence left out "
+        f"({report.unmarked[0]})"
     )
     assert lines[1].split() == ["lost", "pieces", "what", "would", "have", "kept", "it"]
     assert lines[2].startswith("not found        1  no setting that was tried; the question has other words")

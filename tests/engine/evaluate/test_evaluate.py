@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ctxassembly import AnswerChain, AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.evaluate import SystemResult, assembled, evaluate
+from ctxassembly.evaluate import EvaluationRow, LabeledQuestion, SystemResult, assembled, evaluate, read_questions
 
 LEAFLET = "Wear loose clothes. Drink water until two hours before. Eat nothing for six hours. Then rest at home."
 DRINK, EAT = "Drink water until two hours before.", "Eat nothing for six hours."
@@ -175,3 +178,74 @@ def test_a_report_is_a_page(tmp_path: Path):
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
     assert "-1.000 [-1.000, -1.000]*" in page
+
+
+SEVERAL = [{"question": f"Vraag {n}?", "quotation": "Drink water.", "id": f"q{n}"} for n in range(1, 5)]
+
+
+def failing_on(*names: str) -> System:
+    def answer(question: str) -> str:
+        if question in names:
+            raise TimeoutError
+        return "Drink water." if question != "Vraag 4?" else ""
+
+    return answer
+
+
+def test_a_question_on_which_one_system_fails_counts_for_none() -> None:
+    systems = {"all": failing_on(), "some": failing_on("Vraag 4?"), "broken": failing_on("Vraag 1?", "Vraag 2?")}
+    report = evaluate(SEVERAL, systems, progress=False)
+    assert report.unpaired == ("q1", "q2", "q4")
+    for system in systems:
+        assert report.values(system, "recall").tolist()[2] == report.estimate(system, "recall").mean == 1
+        assert np.isnan(report.values(system, "recall")[[0, 1, 3]]).all()
+    assert report.difference("some", "recall").mean == 0
+    assert "- 3 questions counted for no system, as one failed: q1, q2, q4\n" in str(report)
+
+
+def test_a_system_that_always_fails_takes_no_question_from_the_others() -> None:
+    report = evaluate(SEVERAL, {"all": failing_on(), "none": failing}, progress=False)
+    assert report.unpaired == ()
+    assert report.estimate("all", "recall").mean == 0.75
+    assert np.isnan(report.estimate("none", "recall").mean)
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -1.0])
+def test_a_measure_that_is_no_number_in_its_range_is_the_error_of_its_question(odd: float) -> None:
+    def count(text: str) -> float:
+        return odd if "koffie" in text else len(text)
+
+    systems = {"one": lambda question: "Drink water." + " Geen koffie." * (question == "Vraag 2?"), "two": failing_on()}
+    report = evaluate(SEVERAL, systems, encoding=count, progress=False)
+    assert [(row.question_id, row.system) for row in report.errors] == [("q2", "one")]
+    assert "one: 1 error: q2: ConfigError: encoding must be a function that returns a non-negative" in str(report)
+    assert report.estimate("one", "tokens").mean == 12
+    assert np.isnan(report.values("two", "tokens")[1])
+
+
+@pytest.mark.parametrize(("measure", "grade"), [("recall", 5), ("citations", math.nan), ("judge", math.nan)])
+def test_a_grade_that_is_no_number_in_its_range_is_the_error_of_its_row(measure: str, grade: float) -> None:
+    row = EvaluationRow("q1", "ours", {"tokens": 12.0, measure: grade})
+    assert row.measures == {}
+    assert str(row.error).startswith(f"{measure} must be a number from 0")
+    report = evaluate(SEVERAL[:2], {"ours": failing_on()}, progress=False)
+    report = replace(report, rows=(row, *report.rows[1:]))
+    assert report.values("ours", "recall")[1] == 1
+    assert report.errors == (row,)
+
+
+def test_a_tokenizer_that_fails_on_one_text_ends_no_run() -> None:
+    def count(text: str) -> int:
+        return 1 // len(text)
+
+    report = evaluate(SEVERAL, {"ours": failing_on()}, encoding=count, progress=False)
+    assert [row.question_id for row in report.errors] == ["q4"]
+
+
+def test_more_errors_than_are_shown_are_counted_and_what_is_left_out_is_named() -> None:
+    questions = [{"question": f"Q{n}?", "answer": "water", "id": f"q{n}"} for n in range(8)]
+    asked = (*read_questions(questions), LabeledQuestion("Why?", id="why"))
+    report = evaluate(asked, {"ours": failing_on(*(f"Q{n}?" for n in range(7)))}, progress=False)
+    assert "q4: TimeoutError: ; and 2 more" in str(report)
+    assert "1 question without marked evidence: why" in str(report)
+    assert "7 questions counted for no system, as one failed: q0, q1, q2, q3, q4 and 2 more" in str(report)
