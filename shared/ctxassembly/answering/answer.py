@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from ctxassembly.answering.requests import Exchange, ModelReply
-from ctxassembly.citations.reader import Resolved
+from ctxassembly.citations.reader import Resolved, answer_begin
 from ctxassembly.citations.references import Reference
 from ctxassembly.citations.support import Quote
 from ctxassembly.context import Context
@@ -49,7 +49,9 @@ class Quality:
 def measure_quality(text: str, resolved: Resolved, quotes: Sequence[Quote]) -> Quality:
     """Return the quality of `text`, the answer as the model wrote it."""
     ends = [*sentence_ends(text), len(text)]
-    sentences = [(begin, end) for begin, end in pairwise([0, *ends]) if text[begin:end].strip()]
+    first = answer_begin(text)
+    spans = ((max(begin, first), end) for begin, end in pairwise([0, *ends]))
+    sentences = [(begin, end) for begin, end in spans if text[begin:end].strip()]
     labeled_sentences = _labeled_sentences([mark.span[0] for mark in resolved.marks if mark.labels], text, sentences)
     return Quality(
         sentences=len(sentences),

@@ -24,6 +24,8 @@ _LINES = (
     rf"(?:\r?\n[ \t]*(?:{_BASE64}+(?==)|(?=[a-z]*[0-9+/]){_BASE64}{{8,}}(?=[\s\"')>]|$))|)={{0,2}}"
 )
 """Further lines of base64. The last one may be short, if it ends as base64 does, or has a digit."""
+_LONG_RUN = re.compile(rf"[^A-Za-z0-9+/]{_BASE64}{{60}}")
+"""What all base64 has, and hardly any other text: to see that there is none takes little time."""
 _PAYLOAD = r"[^\s\"'<>()\[\]\\]"
 _DATA = (
     rf"(?:(?<!\w)data:(?:[\w.+-]+/[\w.+-]+)?(?:;[\w.=+-]+)*?"
@@ -51,7 +53,7 @@ def without_unread(text: Text, pool: Pool) -> tuple[Text, Pool, list[str]]:
     [1] Source: a.md
     Bring it. the scan Drink water.
     """
-    spans = [*_unread_spans(text.text)] if _may_have_any(text.text) else []
+    spans = [*_unread_spans(text.text)] if "data:" in text.text or _LONG_RUN.search(text.text) else []
     if not spans:
         return text, pool, []
     gone = [0, *accumulate(end - start for start, end in spans)]
@@ -63,14 +65,9 @@ def without_unread(text: Text, pool: Pool) -> tuple[Text, Pool, list[str]]:
     breaks, opens = ([_next_text(whole, place_of(cut, at)) for at in places] for places in (text.breaks, text.opens))
     read = [number for number, (start, end) in enumerate(zip(begins, ends, strict=True)) if whole[start:end].strip()]
     firsts = {bisect_right(pool.documents, number) - 1: at for at, number in reversed([*enumerate(read)])}
-    cut = cut._replace(
-        begins=[begins[number] for number in read],
-        owns=[owns[number] for number in read],
-        ends=[ends[number] for number in read],
-        breaks=sorted({at for at in breaks if at < len(whole)}),
-        opens=[opens[document] for document in sorted(firsts)],
-        origins=[text.begins[number] for number in read],
-    )
+    begins, owns, ends, origins = ([all_[number] for number in read] for all_ in (begins, owns, ends, text.begins))
+    breaks, opens = sorted({at for at in breaks if at < len(whole)}), [opens[document] for document in sorted(firsts)]
+    cut = Text(whole, begins, owns, ends, breaks, opens, cuts, gone, origins)
     unread = [one for number, one in enumerate(pool.candidates) if number not in {*read}]
     first = pool.candidates[max(bisect_right(text.owns, spans[0][0]) - 1, 0)].chunk.id
     note = f"data: {gone[-1]:,} characters of data: addresses and base64 are left out (first: {safe_repr(first, 40)})"
@@ -80,17 +77,6 @@ def without_unread(text: Text, pool: Pool) -> tuple[Text, Pool, list[str]]:
 def _next_text(text: str, at: int) -> int:
     """Return where the next text begins, from `at` on."""
     return len(text) - len(text[at:].lstrip())
-
-
-def _may_have_any(text: str) -> bool:
-    """Return True unless no `text` of `MIN_RUN` characters is without a blank, which takes little time to see."""
-    at = 0
-    while "data:" not in text and at < len(text) - MIN_RUN:
-        blank = text.rfind(" ", at, at + MIN_RUN)
-        if blank < 0 and re.search(f"{_BASE64}{{60}}", text[at : at + 2 * MIN_RUN]):
-            return True
-        at = blank + 1 if blank >= 0 else at + MIN_RUN
-    return at < len(text) - MIN_RUN or "data:" in text
 
 
 def _unread_spans(text: str) -> Iterator[Span]:

@@ -19,10 +19,8 @@ ANSWER_WORDS = ("citation", "cite", "ref", "reference", "document", "doc", "chun
 _AND = "and|en|und|et|y|e|i|og|och|ve|и|&"
 _AND_UNSPACED = "和|与|及|と|및|و"
 _PLACES = (
-    "p|pp|pg|page|pages|s|seite|seiten|blz|pag|pagina|pagina's|pág|págs|página|páginas|\u0441|стр|sec|sect|section|sections"
-    "|abschnitt|abs|absatz|art|article|artikel|artículo|ch|chap|chapter|kap|kapitel|cap|capítulo|chapitre|hfst|hoofdstuk"
-    "|par|para|paragraph|paragraaf|fig|figure|figuur|abb|abbildung|tab|table|tabelle|tabel|tabla|tableau|row|rows|line"
-    "|lines|l|ll|zeile|regel|ligne|línea|col|column|slide|sheet|appendix|annex|anhang|bijlage|annexe|anexo"
+    "pp?|pg|pages?|s|seiten?|blz|pag|pagina'?s?|págs?|páginas?|\u0441|стр|sect?|section|abs|art|article|artikel|artículo|ch|kap"
+    "|chapter|kapitel|hfst|par|fig|figure|figuur|abb|tab|table|tabelle|tabel|rows?|lines?|ll?|zeile|regel|ligne|appendix|annex"
 )
 """Words that say where in a source something is. Any other word does so only after a comma and before a number."""
 _PAGES_AFTER = "[页頁쪽면]|ページ"

@@ -94,6 +94,12 @@ def normalize_quote(quote: str) -> str:
     return normalize_wording(quote).strip(_EDGE_CHARACTERS)
 
 
+def answer_begin(answer: str) -> int:
+    """Return where `answer` begins after the thoughts of a model."""
+    said = answer.lower()
+    return max([0, *(said.rfind(tag) + len(tag) for tag in THINKING_TAGS if "/" in tag and tag in said)])
+
+
 def contains_quote(text: str, quote: str) -> bool:
     """Return True if a source's `text` has the words searched, with or without backslashes added by a context."""
     return quote in text or ("\\" in quote and quote.replace("\\", "") in text)
@@ -206,10 +212,9 @@ _AS_INDEX = re.compile(
 _AS_INDEX_OPEN = re.compile(r"(?:\[[0-9]{1,6}\])*(?:\[[0-9]{0,6}| ?[-+*/%|&^<>=.]{0,3})\Z")
 _INTERVAL = re.compile(r" ?[0-9.]{1,6} ?(?:[,;，；]|[-–—]) ?[0-9.]{1,6} ?")
 _UNITS = (
-    "[kmµcd]?g|[kmµc]m|m[²³]?|[mcd]?l|h|s|ms|min|[kMG]?[WVJ]|[kMG]?Hz|[kMGT]B|[kh]?Pa|bar|mmHg|mol|mmol|km/h|[°º][CF]?|%|‰"
-    "|€|\\$|£|euros?|EUR|USD|seconds?|minutes?|hours?|days?|weeks?|months?|years?|Sekunden|Minuten|Stunden|Tagen?|Wochen"
-    "|Monaten?|Jahren?|seconden|minuten|uur|dagen|weken|maanden|jaar|heures|jours|semaines|mois|ans|horas|días|semanas"
-    "|meses|años"
+    "[kmµ]?g|[kmµc]m|m[²³]?|[mcd]?l|h|s|ms|min|[kMG]?[WVJ]|[kMG]?Hz|[kMGT]B|[kh]?Pa|bar|mmHg|m?mol|km/h|[°º][CF]?|%|‰|€|\\$"
+    "|£|euros?|EUR|USD|seconds?|minutes?|hours?|days?|weeks?|months?|years?|Minuten|Stunden|Tagen?|Wochen|Monaten?|Jahren?"
+    "|minuten|uur|dagen|weken|maanden|jaar|heures|jours|semaines|mois|ans|horas|días|semanas|meses|años"
 )
 _UNIT = re.compile(rf" ?(?:(?:{_UNITS})(?!\w)|公斤|千克|毫克|毫升|小时|[克升天年日]|時間)")
 UNIT_CHARS = 12

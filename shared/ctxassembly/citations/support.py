@@ -17,6 +17,7 @@ from ctxassembly.citations.reader import (
     QUOTE_PATTERN,
     AnswerReader,
     Mark,
+    answer_begin,
     check_answer,
     contains_quote,
     normalize_quote,
@@ -90,13 +91,13 @@ def _sources(blocks: Sequence[Block], passages: Sequence[Passage]) -> Iterator[t
 def _unmarked_sentences(answer: str, citations: Sequence[Citation]) -> Iterator[tuple[Span, str]]:
     """Yield the place of each sentence, and its text without markers."""
     marks = [mark.span for mark in AnswerReader(citations, mode="keep").read(answer).marks]
-    at = 0
+    at, first = 0, answer_begin(answer)
     for begin, end in pairwise([0, *sentence_ends(answer), len(answer)]):
-        parts, start = [], begin
+        parts, start = [], max(begin, first)
         while at < len(marks) and marks[at][0] < end:
             parts.append(answer[start : marks[at][0]])
             start, at = marks[at][1], at + 1
-        yield (begin, end), "".join((*parts, answer[start:end])).strip()
+        yield (min(max(begin, first), end), end), "".join((*parts, answer[start:end])).strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,20 +41,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--budget", type=int, default=8_000, help="tokens of a context (default: %(default)s)")
     parser.add_argument("--html", metavar="FILE", type=Path, help="write the report as a page, too")
     given = parser.parse_args(arguments)
-    if given.html and not _can_write(given.html):  # before all questions are asked in vain
-        parser.error(f"--html must be a file that can be written, in a folder that exists, got {given.html}")
+    page = given.html
+    if page and (page.is_dir() or not os.access(page if page.exists() else page.parent, os.W_OK)):
+        parser.error(f"--html must be a file that can be written, in a folder that exists, got {page}")
     try:
         report = _evaluate(given)
     except (CtxAssemblyError, OSError) as error:
         parser.error(str(error))
-    if given.html:
-        report.to_html(given.html)
+    if page:
+        report.to_html(page)
     sys.stdout.write(f"{report}\n")
     return 1 if report.errors else 0
-
-
-def _can_write(file: Path) -> bool:
-    return not file.is_dir() and os.access(file if file.exists() else file.parent, os.W_OK)
 
 
 def _evaluate(given: argparse.Namespace) -> EvaluationReport:

@@ -119,10 +119,9 @@ def _flow(call: AssemblyCall, ports: Ports, store: Any) -> SystemFlow:
 def _warn_of_nameless(context: Context) -> None:
     """Warn if sources of `context` have no name, once in a process for the same keys."""
     unknown = LANGUAGES[context.language].unknown
-    nameless = [citation for citation in context.citations if citation.source == unknown]
-    if nameless:
+    if nameless := [citation.best_chunk_id for citation in context.citations if citation.source == unknown]:
         which = f"{len(nameless):,} of {len(context.citations):,} sources"
-        fact = f"The metadata of {which} have no name (first: {safe_repr(nameless[0].best_chunk_id, 40)})"
+        fact = f"The metadata of {which} have no name (first: {safe_repr(nameless[0], 40)})"
         call = "document.metadata['source'] = 'gastro.pdf' or AssemblyConfig(keys=MetadataKeys(source='file'))"
         message = with_remedy(fact, f"The model reads {unknown!r} instead", call)
         _WARNINGS.warn(UserWarning(message), key=context.keys)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly import Chunk, Context, Hit, assemble
+from ctxassembly import AnswerChain, Chunk, Context, Hit, MemoryIndex, RetrievalConfig, assemble
 
 TEXTS = {
     "a": "Alum works as shown before [2]. It keeps [3] well in the dark. Aluin werkt zoals eerder getoond [2]. "
@@ -201,3 +201,21 @@ def test_an_index_and_an_interval_stay_as_they_are(answer: str) -> None:
 )
 def test_a_label_after_a_word_counts(answer: str, sources: str) -> None:
     assert cited(answer) == sources
+
+
+@pytest.mark.parametrize(
+    "thought", ["<think>Perhaps wine? It says “two”. Or [3].</think>", "Vielleicht Wein? Ja.</think>\n"]
+)
+def test_thoughts_are_no_sentences_of_the_answer(thought: str) -> None:
+    said = "Alum works as shown [1]. Then 9 to 10 [2]."
+    index = MemoryIndex([Chunk("a", "a", TEXTS["a"]), Chunk("b", "b", TEXTS["b"])])
+    keyword = RetrievalConfig(strategy="keyword")
+    plain, thinking = (
+        AnswerChain.from_index(index, lambda request, text=text: text, keyword).answer("How does alum work?")
+        for text in (said, thought + said)
+    )
+    assert thinking.quality == plain.quality
+    assert thinking.quotes == ()
+    found = CONTEXT.check_support(thought + said)
+    assert [(one.text, one.score) for one in found] == [(one.text, one.score) for one in CONTEXT.check_support(said)]
+    assert all((thought + said)[slice(*one.span)].strip() == one.text for one in found)
