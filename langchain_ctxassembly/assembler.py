@@ -68,9 +68,10 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     - `supplement`: text or a `Supplement` that is in no document, such as facts from a graph or a database.
     - `conversation`: a `Conversation`, or messages. What the model still sees in them isn't sent again.
 
-    **Output**: one document per label, in order, as `to_documents` returns them; none for no documents. Inputs are
-    never changed. Each run sends the custom event `context_assembled`, with citations and trace as plain dicts. Each
-    stage is a run below it, such as `ctxassembly.expand`, whose outputs are counts.
+    **Output**: one document per label, in order, as `to_documents` returns them; none for no documents. The `str()` of
+    the list is the text of the context, as a prompt or `| str` writes it. Inputs are never changed. Each run sends the
+    custom event `context_assembled`, with citations and trace as plain dicts. Each stage is a run below it, such as
+    `ctxassembly.expand`, whose outputs are counts.
 
     **Parameters**, by what they are for:
 

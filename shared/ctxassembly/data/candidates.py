@@ -38,7 +38,7 @@ OUTSIDE_WINDOW: Final = "beyond the window"
 """A neighbor farther from its hit than `window`, or the first chunk of a document that a hit mentions: it was fetched
 for the query to choose from, or for the header of a table, and not used."""
 EMPTY: Final = "empty"
-"""It has no text but white space."""
+"""It has no text but white space, or but what no model reads, such as base64."""
 EXACT_DUPLICATE: Final = "duplicate"
 """It is an exact copy. It fits only where its original fits, so it is never tried for itself."""
 NEAR_DUPLICATE: Final = "near duplicate"
