@@ -81,7 +81,7 @@ def test_what_has_no_name_gets_one_warning() -> None:
     said = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True
     ).stdout.splitlines()
-    fix = "document.metadata['source'] = 'gastro.pdf' or AssemblyConfig(keys=MetadataKeys(source='file'))"
+    fix = "AssemblyConfig(keys=MetadataKeys(source='file'))"
     assert said == [
         f"The metadata of 1 of 2 sources have no name (first: 'a'). The model reads 'unknown' instead. Fix: {fix}",
         f"The metadata of 1 of 1 sources have no name (first: 'a'). The model reads 'unknown' instead. Fix: {fix}",

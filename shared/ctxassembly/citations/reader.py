@@ -136,24 +136,16 @@ class SourceQuotes:
         self._searched_to = (opening.start() if opening else at) + base
         return opening is not None
 
-    def is_copied(self, text: str, marker: Span) -> bool:
-        """Return True if the marker, which some source has, was copied from it with the words around it.
-
-        Ask once `text` has `COPIED_CHARS` characters after the marker, a bracket, or the rest of the line.
-        """
+    def is_copied(self, text: str, marker: Span, words: int, after: str = "") -> bool:
+        """Return True if some source has the marker with so many `words` before it, and with what is `after` it."""
         at, end = marker
-        after = _BREAK.split(text[end : end + COPIED_CHARS])[0]
-        has_words = any(map(str.isalnum, after))
         before = _BREAK.split(text[max(at - LOOKBACK, 0) : at])[-1]
-        words = before.split()[-2 if has_words else -3 :]
-        if words and not is_spaced(words[-1]):
-            words = [words[-1][-4:]]
-        if len(" ".join(words)) < (MIN_COPIED_CHARS if words and is_spaced(words[-1]) else 3):
+        last = before.split()[-words:]
+        has_blanks = bool(last) and is_spaced(last[-1])
+        said = " ".join(last) if has_blanks else "".join(last)[-4:]
+        if len(said) < (MIN_COPIED_CHARS if has_blanks else 3):
             return False
-        if not (has_words or _MARKER.match(text, end + len(after))):
-            return False  # alone at the end of a sentence, it may be the model's own
-        blank = before[len(before.rstrip()) :]
-        copied = normalize_wording(" ".join(words) + blank + text[at:end] + (after if has_words else ""))
+        copied = normalize_wording(said + before[len(before.rstrip()) :] + text[at:end] + after)
         return any(contains_quote(passage, copied) for passage in self._passages or ())
 
     def is_quoted(self, text: str, base: int, marker: Span) -> bool:
@@ -502,11 +494,16 @@ class AnswerReader:
         text, quotations = self._text, self._quotations
         if not quotations.is_in_sources(text[at:end]):
             return False
-        if not _MARKER.search(text, end) and self._awaits(end, COPIED_CHARS):
-            return None
-        if quotations.is_copied(text, (at, end)):
-            following = _CITED.match(text, end)
-            if following is None and self._awaits(end, LOOKAHEAD):
+        if quotations.is_copied(text, (at, end), 2):
+            if not _MARKER.search(text, end) and self._awaits(end, COPIED_CHARS):
+                return None
+            after = _BREAK.split(text[end : end + COPIED_CHARS])[0]
+            if any(map(str.isalnum, after)):
+                is_copied = quotations.is_copied(text, (at, end), 2, after)
+            else:  # alone at the end of a sentence, it may be the model's own
+                is_copied = bool(_MARKER.match(text, end + len(after))) and quotations.is_copied(text, (at, end), 3)
+            following = _CITED.match(text, end) if is_copied else None
+            if is_copied and following is None and self._awaits(end, LOOKAHEAD):
                 return None
             if following and following[1]:
                 return True

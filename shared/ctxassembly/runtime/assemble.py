@@ -122,7 +122,7 @@ def _warn_of_nameless(context: Context) -> None:
     if nameless := [citation.best_chunk_id for citation in context.citations if citation.source == unknown]:
         which = f"{len(nameless):,} of {len(context.citations):,} sources"
         fact = f"The metadata of {which} have no name (first: {safe_repr(nameless[0], 40)})"
-        call = "document.metadata['source'] = 'gastro.pdf' or AssemblyConfig(keys=MetadataKeys(source='file'))"
+        call = "AssemblyConfig(keys=MetadataKeys(source='file'))"
         message = with_remedy(fact, f"The model reads {unknown!r} instead", call)
         _WARNINGS.warn(UserWarning(message), key=context.keys)
 
