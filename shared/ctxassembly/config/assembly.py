@@ -203,10 +203,11 @@ class AssemblyConfig:
     dedup: Dedup = "exact"
     """The rule for deduplicating chunks: a duplicate is dropped and its better-ranked copy kept. Each rule includes
     those before it. "exact": the same text except for leading and trailing white space, regardless of ids and hashes.
-    "near": nearly the same words, or a chunk inside a longer one. "semantic": nearly the same meaning, by embeddings
-    that are part of the chunks or computed by `embeddings`. Near and semantic never drop a chunk with a number, a date,
-    a name or a negation that the other chunk doesn't have. Nor do they drop adjacent chunks of a document: their
-    overlap is stripped."""
+    "near": nearly the same words, or a chunk inside a longer one, if the kept one says all that the dropped one says,
+    word for word; case, punctuation and a "Please note" don't count, but in code everything does. "semantic": nearly
+    the same meaning, by embeddings that are part of the chunks or computed by `embeddings`; never if one has a number,
+    a date, a name or a negation that the other doesn't have. Neither drops adjacent chunks of a document: their overlap
+    is stripped."""
     dedup_sentences: bool = True
     """Whether to remove repeated sentences. True keeps a sentence of 20 characters or more once, where it is most
     relevant. `[...]` marks the gap, and the trace names the chunk that contains the sentence. Chunks marked
@@ -219,9 +220,9 @@ class AssemblyConfig:
     near_threshold: Annotated[float, Range(above=0, maximum=1)] = 0.9
     """The minimum similarity of near duplicates, above 0 and at most 1: the number of words that both chunks contain,
     divided by the number of words in either (Jaccard); also the minimum share of a chunk's five-word sequences that a
-    longer chunk contains. Of 100 different words, 0.95 allows 2 to differ, 0.90 5 and 0.85 8. So 0.95 finds one text
-    from two parsers, 0.90 versions with an edited sentence, and 0.85 leaflets of one template, whose few different
-    words may be the answer. Word order doesn't count. Chunks with other facts are kept at any threshold."""
+    longer chunk contains. So it limits how much more the kept one may say: of 100 different words 5 at 0.95. A chunk
+    that has another word anywhere, or the same ones in another order, is kept at any threshold, unless the two are
+    versions with dates and `prefer_version` is "newest"."""
     semantic_threshold: Annotated[float, Range(above=0, maximum=1)] = 0.92
     """The minimum cosine similarity of semantic duplicates, above 0 and at most 1. It depends on the model. With the
     universal sentence encoder, 0.95 matches only the same words, 0.90 also a translation (0.91), and 0.85 also a close

@@ -141,13 +141,11 @@ def test_refused():
 
 
 def test_deduplicated():
-    """Nearly the same words; the evidence is the one that differs."""
+    """The same words but for a lead-in, which is the evidence."""
     words = " ".join(f"word{at}" for at in range(60))
-    index = MemoryIndex(
-        [Chunk("a#0", "a", f"Ferritin {words} morning"), Chunk("b#0", "b", f"Ferritin {words} evening")]
-    )
+    index = MemoryIndex([Chunk("a#0", "a", f"Ferritin {words}."), Chunk("b#0", "b", f"Please note: Ferritin {words}.")])
     row = examine(
-        Evidence(quotation="word59 evening"), index=index, retrieval=KEYWORD, assembly=AssemblyConfig(dedup="near")
+        Evidence(quotation="Please note"), index=index, retrieval=KEYWORD, assembly=AssemblyConfig(dedup="near")
     )
     assert (row.layer, row.chunk_id) == ("deduplicated", "b#0")
     assert row.reason == "b#0 was duplicate: near duplicate, because of a#0"

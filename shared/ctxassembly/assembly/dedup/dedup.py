@@ -15,8 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
-from ctxassembly.assembly.dedup.facts import compare_facts
-from ctxassembly.assembly.dedup.near import find_near
+from ctxassembly.assembly.dedup.near import compare_wording, find_near
 from ctxassembly.assembly.dedup.semantic import find_close, request_vectors
 from ctxassembly.assembly.dedup.similar import find_similar, is_newer
 from ctxassembly.config.assembly import AssemblyConfig
@@ -90,7 +89,7 @@ class Duplicates:
         yield from self._log.begin(f"{self._config.dedup} dedup", len(candidates))
         texts = [candidate.chunk.text for candidate in candidates]
         found = find_near(texts, self._config.near_threshold)
-        near = find_similar(candidates, found, self._dates, compare_facts(texts))
+        near = find_similar(candidates, found, self._dates, compare_wording(texts))
         kept, close = self.drop(candidates, near, NEAR_DUPLICATE), Originals()
         if self._config.dedup == "semantic" and len(kept) > 1:
             raises, notes = self._config.on_store_error == "raise", self._log.notes

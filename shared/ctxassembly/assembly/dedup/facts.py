@@ -21,7 +21,10 @@ from ctxassembly.text.sentences import sentence_spans
 from ctxassembly.text.words import strip_accents
 from ctxassembly.wording.languages import LANGUAGES, stop_words
 
-_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d]+")
+_WORD = re.compile(r"(?:(?<![\w)\]])[-\u2212])?\d+(?:[.,]\d+)*|[^\W\d]+")
+_UNIT = re.compile(
+    r"\d\s?([\u00b5\u03bcmcdkMGT]?(?:[gmlLsWVAJ]|Pa|Hz|cal|B|mol)\b|[hd]\b|min\b|[%\u2030\u20ac$\u00a3]|\u00b0[CF]?)"
+)
 _THOUSANDS = re.compile(r"[.,](?=\d{3}(?!\d))")
 _NOT = re.compile(r"(?<=[nN])['\u2019][tT]\b")
 """The end of "isn't" and "don't", which leave no word of their own."""
@@ -35,7 +38,7 @@ class Facts(NamedTuple):
     """What a text states, as far as words show it."""
 
     figures: frozenset[str]
-    """Its numbers, months and weekdays, in one form for all languages."""
+    """Its numbers, months, weekdays and the signs of its units, in one form for all languages."""
     negations: int
     names: frozenset[str]
     words: frozenset[str]
@@ -62,8 +65,9 @@ def find_facts(text: str) -> Facts:
                 figures.add(number)
             elif is_inside and written[0].isupper():
                 names.add(word)
-            is_inside |= not word[:1].isdigit()  # "1. Drink" begins a sentence
+            is_inside |= word.isalpha()  # "1. Drink" begins a sentence
     denied = sum(words[negation] for negation in negations & words.keys()) + len(_NOT.findall(text))
+    figures.update(_UNIT.findall(text))
     return Facts(frozenset(figures), denied, frozenset(names - stop_words(words)), frozenset(words))
 
 
@@ -98,8 +102,8 @@ def _lacks_facts(whole: Facts, part: Facts) -> bool:
 
 def _number(word: str) -> str:
     """Return the number that `word` is, in digits; empty if it is none, or "one", which may be an article."""
-    if word[:1].isdigit():
-        return _THOUSANDS.sub("", word).replace(",", ".")
+    if not word[:1].isalpha():
+        return _THOUSANDS.sub("", word).replace(",", ".").replace("\u2212", "-")
     values, part_of_number, number = _number_words()
     if len(word) > _MAX_NUMBER_CHARS or not number.fullmatch(word):
         return ""

@@ -12,7 +12,7 @@ from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemb
 NEAR = AssemblyConfig(dedup="near")
 TEXT = lettered(60)
 ONE = Chunk("one", "A", TEXT)
-EDITED = Chunk("two", "B", TEXT.replace("wada", "other"))
+EDITED = Chunk("two", "B", f"Please note: {TEXT}!")
 INSIDE = Chunk("inside", "C", " ".join(TEXT.split()[10:30]))
 
 
@@ -36,6 +36,13 @@ def test_of_two_near_duplicates_the_higher_ranked_survives_and_names_the_other()
         ("a month", ("in mei", "in juni")),
         ("a name", ("dokter Jansen", "dokter Pietersen")),
         ("a negation", ("mag wel", "mag niet")),
+        ("a sign", ("5 mg", "-5 mg")),
+        ("another minus", ("5 mg", "\u22125 mg")),
+        ("a unit", ("5 mg", "5 g")),
+        ("a prefix", ("5 mg", "5 mW")),
+        ("a comparison", ("neem 5", "neem <5")),
+        ("an opposite", ("Wacht", "Begin")),
+        ("a condition", ("belt dokter", "tenzij dokter")),
     ],
 )
 @pytest.mark.parametrize("part", [False, True])
@@ -65,9 +72,10 @@ def test_the_kept_copy_inherits_the_best_score():
 
 def test_a_dropped_one_never_suppresses_another():
     """a ~ b and b ~ c, but a is not near to c: b goes, c stays."""
+    said = [f"Wa{n} wb{n} wc{n} wd{n}." for n in range(25)]
     chain = [
-        Chunk(name, name, " ".join(f"x{n}" if n % 11 == 0 and n // 11 < changed else f"w{n}" for n in range(100)))
-        for name, changed in (("a", 0), ("b", 5), ("c", 9))
+        Chunk(name, name, " ".join(one for n, one in enumerate(said) if n % 6 or n // 6 >= lacking))
+        for name, lacking in (("a", 0), ("b", 2), ("c", 4))
     ]
     context = near(*chain)
     assert standing(context) == ["a", "c"]
@@ -94,3 +102,35 @@ def test_neighbors_are_compared_too_below_the_hits():
     assert "A2" not in standing(context)
     context = assemble(hits_of([a[3], b[2]]), NEAR, store=MemoryStore([*a, *b]))
     assert decision(context, "B1").because_of == "A2"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("{} before the {}", "{} after the {}"),
+        ("{} on the left of the {}", "{} on the right of the {}"),
+        ("{}, if Anna pays Ben, the {}", "{}, if Ben pays Anna, the {}"),
+        ("{} at 5 mW the {}", "{} at 5 MW the {}"),
+        ("{} \u043c\u043e\u0436\u043d\u043e {}", "{} \u043d\u0435 \u043c\u043e\u0436\u043d\u043e {}"),
+        ("{} \u53ef\u4ee5\u559d\u6c34 {}", "{} \u4e0d\u53ef\u4ee5\u559d\u6c34 {}"),
+        ("{} \u0916\u093e\u090f\u0902 {}", "{} \u0928 \u0916\u093e\u090f\u0902 {}"),
+        ("{} \u064a\u0645\u0643\u0646 {}", "{} \u0644\u0627 \u064a\u0645\u0643\u0646 {}"),
+        ("{} mo\u017cna {}", "{} nie mo\u017cna {}"),
+        ("{} yenir {}", "{} yenmez {}"),
+        ("{}\nx = first + second\n{}", "{}\nx = first - second\n{}"),
+        ("{}\nfind(User)\n{}", "{}\nfind(user)\n{}"),
+    ],
+)
+def test_a_word_or_sign_in_place_of_another_is_a_fact_in_any_language(first: str, second: str):
+    texts = [text.format(TEXT, TEXT[::-1]) for text in (first, second)]
+    for one, other in (texts, texts[::-1]):
+        assert len(standing(near(Chunk("a", "A", one), Chunk("b", "B", other), dedup_sentences=False))) == 2
+
+
+@pytest.mark.parametrize(
+    "edit", ["{upper}", "{text}!", "Achtung: {text}", "Let op: {text}", "\u6ce8\u610f\uff1a{text}", "*{text}*"]
+)
+def test_case_punctuation_and_a_lead_in_are_none(edit: str):
+    edited = edit.format(text=TEXT, upper=TEXT.upper())
+    for one, other in ((TEXT, edited), (edited, TEXT)):
+        assert standing(near(Chunk("a", "A", one), Chunk("b", "B", other), dedup_sentences=False)) == ["a"]

@@ -58,10 +58,10 @@ def test_a_newer_version_may_state_other_facts():
         ("an unreadable date is none", "soon", "2024-01-01", "a"),
     ],
 )
-@pytest.mark.parametrize("changed", [0, 1])
-def test_which_one_stays(rule: str, first: Any, second: Any, stays: str, changed: int):
-    """Exact copies (`changed` 0) and near duplicates alike."""
-    assert standing(newest(version("a", first), version("b", second, changed))) == [stays]
+@pytest.mark.parametrize("text", [TEXT, f"Please note: {TEXT}."])
+def test_which_one_stays(rule: str, first: Any, second: Any, stays: str, text: str):
+    """Exact copies and near duplicates alike."""
+    assert standing(newest(version("a", first), replace(version("b", second), text=text))) == [stays]
 
 
 def test_the_key_of_the_date_can_be_set():
