@@ -44,7 +44,7 @@ _CHINESE, _NO_LETTERS, _HIGH_SURROGATES = 0x3400, range(0x3400, 0xF900), 0xD800
 
 
 class CharacterTable(NamedTuple):
-    """By character code: the kind, and the code of the plain form (lower case, without accent)."""
+    """By character code: the kind, and the code of the plain form (lower case, without accent, digits of ASCII)."""
 
     kinds: Bytes
     plain: Codes
@@ -58,7 +58,8 @@ def character_table() -> CharacterTable:
         character = chr(code)
         if character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M":
             kinds[code] = LETTER | (LOWER if character.islower() else 0)
-            form = unicodedata.normalize("NFKD", character.lower())[:1]
+            digit = unicodedata.decimal(character, None)
+            form = unicodedata.normalize("NFKD", character.lower())[:1] if digit is None else str(digit)
             plain[code] = min(ord(form or character), _PLANE - 1)
         elif character.isspace():
             kinds[code] = SPACE | (NEWLINE if character in _BREAKS else 0)

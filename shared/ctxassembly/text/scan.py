@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ctxassembly.text.kinds import LETTER, SPACE, UNSPACED, character_table, codes_of
+from ctxassembly.text.kinds import LETTER, SPACE, UNSPACED, character_table, codes_of, table_of
 from ctxassembly.text.sentence_starts import sentence_starts
 from ctxassembly.text.sentences import PAD
+from ctxassembly.text.words import INVISIBLE, strip_invisible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +32,7 @@ FIRST_BITS = 12
 _MASKS = np.array([(1 << 16 * min(length, 4)) - 1 for length in range(STEM + 1)], np.uint64)
 _REST_MASKS = np.array([(1 << 16 * max(length - 4, 0)) - 1 for length in range(STEM + 1)], np.uint32)
 _FIRST_MASKS = np.array([(1 << 16 * min(length, 2)) - 1 for length in range(STEM + 1)], np.uint32)
+_IS_INVISIBLE = table_of(INVISIBLE)
 _FACTOR, _REST_FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 """Odd factors with mixed bits (of splitmix64 and xxHash): two stems that differ have the same key by accident only."""
 CHARACTERS_PER_TOKEN, TOKENS_PER_SIGN = 16, 0.6
@@ -54,6 +56,10 @@ class Scan(NamedTuple):
     """The letters of each word, at most `STEM`."""
     firsts: Ints
     """A number for the first two letters of each word."""
+    seen: Codes
+    """`plain` without the characters that nobody sees, which are inside of words and no part of them."""
+    places: Ints | None
+    """Where each of these is in the text; None if all are seen."""
 
 
 @lru_cache(maxsize=8)
@@ -62,14 +68,20 @@ def scan(text: str) -> Scan:
     table = character_table()
     codes = codes_of(text)
     kinds, plain = table.kinds.take(codes), table.plain.take(codes)
-    words, lengths = find_words(kinds)
+    seen, places = plain, None
+    if len(strip_invisible(text)) < len(text):
+        places = np.flatnonzero(~_IS_INVISIBLE.take(codes))
+        seen = plain[places]
+    words, lengths = find_words(kinds if places is None else kinds[places])
     lengths = np.minimum(lengths, STEM)
+    firsts = first_letters(seen, words, lengths)
+    words = words if places is None else places[words]
     sentences = sentence_starts(text, kinds, plain)
     signs = np.flatnonzero((kinds & (LETTER | SPACE)) == 0)
     counts = np.diff(np.searchsorted(words, sentences), append=len(words))
     sign_counts = np.diff(np.searchsorted(signs, sentences), append=len(signs))
     costs = counts + TOKENS_PER_SIGN * sign_counts + np.diff(sentences, append=len(text)) / CHARACTERS_PER_TOKEN
-    return Scan(sentences, costs, kinds, plain, words, lengths, first_letters(plain, words, lengths))
+    return Scan(sentences, costs, kinds, plain, words, lengths, firsts, seen, places)
 
 
 def find_words(kinds: Bytes) -> tuple[Ints, Ints]:

@@ -16,7 +16,7 @@ import numpy as np
 from ctxassembly.text.kinds import LETTER, character_table, codes_of, table_of
 from ctxassembly.text.scan import FIRST_BITS, STEM, Scan, find_words, first_letters, stem_keys
 from ctxassembly.text.sentences import PAD
-from ctxassembly.text.words import is_identifier
+from ctxassembly.text.words import is_identifier, strip_invisible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,17 +30,18 @@ LONG_WORD, ENDING = 10, 2
 """Letters of the shortest long word, and of the ending in which its forms differ."""
 _OPERATORS = "=<>!+*/%&|^~@:$-"
 _SIGNED = re.compile(
-    r"(?<!\w)(?:\w+(?:\+\+|\#)(?!\w)|\.[^\W\d]\w+)"  # C++, C#, .NET
+    r"(?<!\w)(?:\w+(?:\+\+|\#)(?![^\W\d])|\.[^\W\d]\w+)"  # C++, C#, .NET
     rf"|(?<![^\s`'\"(])(?:[=<>+*%@^~|]|(?!--)(?!//?/)[{_OPERATORS}]{{2,3}})(?![^\s`'\"),.;?])"
 )
+_SHARP, _PLUS = map(ord, "#+")
 _IS_SIGN, _IS_OPERATOR = table_of("+#"), table_of(_OPERATORS + "#")
-_MARKS = ",.' \u2019\xa0\u202f\u2009"
-"""What is between groups of three digits."""
+_MARKS = ",.' \u2019\xa0\u202f\u2009\u066c\uff0c\uff0e"
+"""What is between groups of three digits, in India of two but for the last."""
 _IS_MARK, _IS_POINT = table_of(_MARKS), table_of(_MARKS[:3])
-_GROUPED = re.compile(rf"(?<![\w.,])\d{{1,3}}(?:[{_MARKS}]\d{{3}})+(?!\w)")
+_GROUPED = re.compile(rf"(?<![\w.,])(?:\d{{1,3}}(?:[{_MARKS}]\d{{3}})+|\d{{1,2}}(?:,\d{{2}})+,\d{{3}})(?!\w)")
 _ANY_MARK = 0
 """The code that replaces each of the marks."""
-MIN_GROUPED = 4
+MIN_GROUPED, MIN_GROUPED_BY_TWO = 4, 6
 """Digits of the shortest number that may be in groups."""
 
 
@@ -61,7 +62,7 @@ class Terms(NamedTuple):
 
 def query_terms(query: str) -> Terms:
     """Return the terms of `query`."""
-    query = _GROUPED.sub(lambda found: re.sub(r"\D", "", found[0]), query)
+    query = _GROUPED.sub(lambda found: re.sub(r"\D", "", found[0]), strip_invisible(query))
     codes = codes_of(PAD + query + PAD)
     plain = character_table().plain.take(codes)
     starts, lengths = find_words(character_table().kinds.take(codes))
@@ -83,8 +84,9 @@ def query_terms(query: str) -> Terms:
     wholes = [(term_of[name], _plain(name)) for name in names]
     for word in stem_of:
         if word.isdecimal() and len(word) >= MIN_GROUPED:
-            borders = range(len(word) % 3 or 3, len(word), 3)
-            wholes.append((term_of[word], np.insert(_plain(word), borders, _ANY_MARK)))
+            by_three, by_two = range(len(word) % 3 or 3, len(word), 3), range(len(word) % 2 + 1, len(word) - 2, 2)
+            for borders in (by_three, by_two)[: 1 + (len(word) >= MIN_GROUPED_BY_TWO)]:
+                wholes.append((term_of[word], np.insert(_plain(word), borders, _ANY_MARK)))
     return Terms(
         keys, begins, [*longs.values(), *names.values()], [_plain(word)[STEM:-ENDING] for word in longs], wholes
     )
@@ -104,20 +106,25 @@ def find_terms(scan: Scan, terms: Terms) -> tuple[Ints, Ints]:
     """Return offset and number of each occurrence of `terms`. Most words are skipped by their first two letters."""
     likely = np.flatnonzero(terms.begins.take(scan.firsts))
     starts = scan.words[likely]
-    keys = stem_keys(scan.plain, starts, scan.lengths[likely])
+    starts = starts if scan.places is None else np.searchsorted(scan.places, starts)
+    keys = stem_keys(scan.seen, starts, scan.lengths[likely])
     numbers = np.minimum(np.searchsorted(terms.keys, keys), len(terms.keys) - 1)
     is_same = terms.keys[numbers] == keys
+    after = starts + scan.lengths[likely]  # C isn't C#, nor C++, unless these are asked for
+    is_signed = (scan.seen[after] == _SHARP) | (scan.seen[after] == _PLUS) & (scan.seen[after + 1] == _PLUS)
+    is_same &= ~is_signed | np.isin(numbers, terms.stems[len(terms.longs) :])
     starts, numbers = starts[is_same], numbers[is_same]
     found = [(starts, numbers)]
     for number, (stem, tail) in enumerate(zip(terms.stems, terms.longs, strict=False), len(terms.keys)):
         own = starts[numbers == stem]
-        places = np.minimum(own[:, None] + np.arange(STEM, STEM + len(tail)), len(scan.plain) - 1)
-        own = own[(scan.plain[places] == tail).all(1)]
+        places = np.minimum(own[:, None] + np.arange(STEM, STEM + len(tail)), len(scan.seen) - 1)
+        own = own[(scan.seen[places] == tail).all(1)]
         found.append((own, np.full(len(own), number)))
     for number, whole in terms.wholes:
-        own = _find_whole(scan.plain, whole)
+        own = _find_whole(scan.seen, whole)
         found.append((own, np.full(len(own), number)))
-    return np.concatenate([offsets for offsets, _ in found]), np.concatenate([terms for _, terms in found])
+    offsets = np.concatenate([offsets for offsets, _ in found])
+    return offsets if scan.places is None else scan.places[offsets], np.concatenate([terms for _, terms in found])
 
 
 def _find_whole(plain: Codes, whole: Codes) -> Ints:

@@ -43,6 +43,8 @@ _NON_WORD_TABLE = _NON_WORD.sub(" ", bytes(range(256)).decode("latin-1")).encode
 """`_NON_WORD` as a translation table for Latin-1, which is several times as fast."""
 _TYPOGRAPHIC_MARKS = "\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u2022\xa0"
 """Quotes, dashes, ellipsis, bullet, blank: part of no word, and often the only characters beyond ASCII."""
+INVISIBLE = "\xad\u200b\u200c\u200d\u2060\ufeff"
+"""Soft hyphen, zero-width blank and joiners, byte order mark: inside of words, and no part of them."""
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 """Accents of Latin, Greek and Cyrillic letters. Marks on letters of other scripts are more than accents."""
 _WORD = re.compile(r"\w+")
@@ -62,6 +64,14 @@ def normalize_wording(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+def strip_invisible(text: str) -> str:
+    """Return `text` without what nobody sees."""
+    if not text.isascii():
+        for mark in INVISIBLE:
+            text = text.replace(mark, "")
+    return text
+
+
 def find_words(text: str, phrase: str, start: int) -> int:
     """Return the offset from `start` on at which `text` has `phrase` as whole words; -1 if it hasn't."""
     at = text.find(phrase, start)
@@ -79,6 +89,7 @@ def _is_inside_word(text: str, at: int) -> bool:
 def normalize(text: str) -> str:
     """Return `text` case-folded and in compatible form (NFKC: full width, ligatures); its length may change."""
     if not text.isascii():
+        text = strip_invisible(text)
         for mark in _TYPOGRAPHIC_MARKS:
             text = text.replace(mark, " ")
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()

@@ -10,6 +10,7 @@ from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
 from ctxassembly.config.assembly import Granularity
 from strategies import words
 
+NAMES = ("C", "C++", "C#", "F", "F#", "NET", "a.NET", ".NET", "x86", "x86_64", "Node.js", "Vue.js", "A-10", "A-100")
 FILLER = "Nothing here. "
 THAI = """โรงพยาบาลเปิดทำการทุกวันตั้งแต่เวลาแปดโมงเช้าจนถึงเวลาสองทุ่มโดยไม่มีวันหยุด \
 ผู้ป่วยดื่มน้ำได้จนถึงสองชั่วโมงก่อนเข้ารับการตรวจในห้องตรวจชั้นสองของอาคาร \
@@ -47,10 +48,11 @@ def best(hits: Sequence[Chunk | str], query: str, room: int) -> str:
             (
                 f"a name with its signs: {name}",
                 f"When is {name} taught?",
-                [f"{one} is taught in {one}ville." for one in ("C", "C++", "C#", "NET", "a.NET", ".NET")],
+                [f"{one} is taught in {one}ville." for one in NAMES],
                 f"{name} is taught in {name}ville.",
             )
-            for name in ("C++", "C#", ".NET")
+            for name in NAMES
+            if name not in ("NET", "a.NET")
         ),
         *(
             (
@@ -80,6 +82,28 @@ def best(hits: Sequence[Chunk | str], query: str, room: int) -> str:
                 ("5\u202f000", "5'000"),
                 ("1234567", "1.234.567"),
                 ("1.250", "1.250"),
+                ("1,250", "1.250"),
+                ("5000", "\uff15\uff0c\uff10\uff10\uff10"),
+                ("5.000", "\u0665\u066c\u0660\u0660\u0660"),
+                ("\u0665\u0660\u0660\u0660", "5\xa0000"),
+                ("\u096b,\u0966\u0966\u0966", "5000"),
+                ("100000", "1,00,000"),
+                ("12,50,000", "1,250,000"),
+            )
+        ),
+        *(
+            (
+                f"a word without what nobody sees: {asked!a} {said!a}",
+                f"Where is {asked} kept?",
+                ["The aspirin is kept here.", f"The {said} is kept there.", "The naproxen is kept here."],
+                f"The {said} is kept there.",
+            )
+            for asked, said in (
+                ("ribovarin", "ri\xadbo\xadvarin"),
+                ("ribo\u200bvarin", "ribovarin"),
+                ("rib\u2060ovarin", "\ufeffribo\u200dvarin"),
+                ("Datenschutzgrundverordnung", "Daten\xadschutz\xadgrund\xadverordnung"),
+                ("\u5e03\u6d1b\u82ac", "\u5e03\u200b\u6d1b\u200b\u82ac"),
             )
         ),
         *(
