@@ -39,8 +39,9 @@ def number_chunks(
 
     They are numbered per source (the file's name, else the SOURCE) in the order given, across the pages that a reader
     makes documents of: these become one document, to which SOURCE leads. Document id and index go into the metadata
-    under the first of their `keys`, unless another has them, and are kept from embeddings and prompts, as is an overlap
-    of a few words that no offset shows (`overlap_chars`). PREVIOUS and NEXT follow the numbers. What is there and right
+    under the first of their `keys`, unless another has them, and next to them what only the whole document shows:
+    `overlap_chars`, `table_head`, `heading_path`, `chunk_count` and `document_version`. All of them are kept from
+    embeddings and prompts. PREVIOUS and NEXT follow the numbers. What is there and right
     stays, the ids but for random ones too; so it may be called again. Inputs are never changed.
 
     Two documents with the same file name, such as the documents of two tenants, each need a document id beforehand, in
@@ -122,8 +123,8 @@ def number_stored_chunks(
 
     It takes a PGVectorStore, a ChromaVectorStore and a QdrantVectorStore. Only metadata is written: ids, texts, vectors
     and links stay. Nodes of one document are numbered by page, row and offset, as far as they have them and as their
-    links agree. The index is written under the first of its `keys`, into the metadata of the row and of the node, and
-    kept from embeddings and prompts, as is an overlap of a few words that no offset shows (`overlap_chars`). The
+    links agree. The index is written under the first of its `keys`, into the metadata of the row and of the node, with
+    what only the whole document shows, as by `number_chunks`; all of it is kept from embeddings and prompts. The
     document is the one that the metadata name, else the SOURCE; but the pages that a reader makes documents of become
     one, the file, as do nodes without a SOURCE. To it SOURCE leads from then on: it is what `index.delete_ref_doc`
     deletes by. Documents whose nodes have an index each stay as they are. A second run changes nothing.
@@ -131,8 +132,8 @@ def number_stored_chunks(
     Postgres: the title of each document is stored in the row of its first node, and not in the node. The table gets an
     index on document and place, and one of titles. All of it is one transaction.
 
-    Chroma and Qdrant: the metadata of all nodes is read and kept in memory, without the texts. Numbers are written in
-    batches; call it again if it was interrupted.
+    Chroma and Qdrant: the metadata of all nodes is read and kept in memory, and the texts of some 5,000 at a time.
+    Numbers are written in batches; call it again if it was interrupted.
 
     Args:
         vector_store: the vector store with the nodes.

@@ -32,13 +32,16 @@ def number_chunks(
         vectorstore.add_documents(number_chunks(splitter.split_documents(loader.load())))
 
     The chunks of a source are numbered in the order given, across the pages that a loader makes documents of. Document
-    id and index go into the metadata, under the first of their `keys`. Existing values stay, and so do ids that aren't
-    random, so calling it again changes nothing. Inputs are never changed. Without `add_start_index=True` in the
-    splitter an overlap of a few words is recorded, too, as `overlap_chars`.
+    id and index go into the metadata, under the first of their `keys`, and next to them what only the whole document
+    shows: `overlap_chars`, `table_head`, `heading_path`, `chunk_count` and `document_version`. Existing values stay,
+    and so do ids that aren't random, so calling it again changes nothing. Inputs are never changed.
+
+    Number all files in one call: together they show how the splitter made their chunks. A changed file may have fewer
+    chunks than before, so delete the old ones before you load it again.
 
     Give two documents with the same source, such as the files of two tenants, a document id each beforehand, in
-    `metadata["document_id"]`. Otherwise they are numbered as one, or, in two calls, get the same ids, and the vector
-    store replaces one with the other.
+    `metadata["document_id"]`. Otherwise they are numbered as one unless their offsets (`add_start_index=True`) begin
+    again, or, in two calls, get the same ids, and the vector store replaces one with the other.
 
     >>> split = [Document(text, metadata={"source": "gastro.pdf"}) for text in ("Drink water.", "Then rest.")]
     >>> [document.id for document in number_chunks(split)]
@@ -92,16 +95,17 @@ def number_stored_chunks(
 
     It takes a PGVectorStore or PGVector of langchain-postgres, a Chroma and a QdrantVectorStore. Only metadata is
     written: ids, texts and vectors stay. Chunks of one document, or of one source, are numbered by page, row, line and
-    offset (`start_index`), as far as they have them. An overlap of a few words that no offset shows is recorded with
-    them, as `overlap_chars`. Documents whose chunks have an index each stay as they are. A second run changes nothing.
+    offset (`start_index`), as far as they have them. What only the whole document shows is recorded with them, as by
+    `number_chunks`. Documents whose chunks have an index each stay as they are. A second run changes nothing.
 
     Postgres: document id and index are written under the first of their `keys` that is a column of the table, else
     under the first, into the JSON metadata. The title of each document is stored with its first chunk, as
     `ctxassembly_title`. The table gets the index on document id and index that `PGVectorNeighbors` looks them up by,
     and one of titles. All of it is one transaction.
 
-    Chroma and Qdrant: the metadata of all chunks is read and kept in memory, without the texts. Numbers are written in
-    batches; call it again if it was interrupted. A Qdrant collection gets payload indexes of document id and index.
+    Chroma and Qdrant: the metadata of all chunks is read and kept in memory, and the texts of some 5,000 chunks at a
+    time. Numbers are written in batches; call it again if it was interrupted. A Qdrant collection gets payload indexes
+    of document id and index.
 
     Args:
         vectorstore: the vector store; of a `PGVector` the collection is numbered.

@@ -177,12 +177,14 @@ def test_a_node_comes_back_as_it_was_but_for_its_place(stored: Stored) -> None:
     store = stored(nodes)
     before = {node.node_id: node for node in store.get_nodes([each.node_id for each in nodes])}
     number_stored_chunks(store)
+    recorded = ["chunk_index", "overlap_chars", "chunk_count", "document_version"]
     for at, node in enumerate(nodes):
         (now,) = store.get_nodes([node.node_id])
         was = before[node.node_id]
-        assert now.metadata == {**was.metadata, "chunk_index": at}
+        assert now.metadata.items() >= {**was.metadata, "chunk_index": at, "chunk_count": len(nodes)}.items()
+        assert now.metadata.keys() == {*was.metadata, *recorded}
         assert now.ref_doc_id == "a.pdf"
-        assert now.excluded_llm_metadata_keys == ["note", "chunk_index"]
+        assert now.excluded_llm_metadata_keys == ["note", *recorded]
         assert "chunk_index" not in now.get_content(MetadataMode.EMBED)
         assert now.embedding == was.embedding
         assert (now.prev_node, now.next_node) == (was.prev_node, was.next_node)

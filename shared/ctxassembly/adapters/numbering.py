@@ -1,7 +1,8 @@
 """Chunks fresh from a splitter -> chunks that know their place: document, index, and an id made of both.
 
-Both chunks of an overlap are at hand here, and one follows the other for certain. So an overlap that is too short to be
-found later, from two texts alone, is recorded in the metadata, unless the offsets show it.
+All chunks of a document are at hand here, and one follows the other for certain. So what a few of them wouldn't show
+later is recorded in the metadata (`ctxassembly.ingestion`): the overlap of each chunk with the one before, the table
+and the headings that it begins inside, and the version of the document.
 
 Places that a chunk has already are kept. Places that contradict each other are refused: with a made-up index, text that
 isn't continuous would be joined as if it were.
@@ -12,13 +13,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import FILE_PATH_KEY, MetadataKeys, get_path, to_integer
 from ctxassembly.errors import InputError
+from ctxassembly.ingestion.record import Recorded, record_documents
 from ctxassembly.safe_repr import safe_repr, to_id
 
 IdOf = Callable[[str, int], str]
@@ -34,18 +35,17 @@ class ChunkNumber:
     id: str
     document_id: str
     index: int
-    overlap: int = 0
-    """Characters at the beginning of the chunk that end the one before; 0 if there are none, or if offsets or the texts
-    show them anyway."""
+    recorded: Recorded = field(default_factory=dict)
+    """Metadata to add: what only the whole document knows (`ctxassembly.ingestion`)."""
 
     def added_to(self, metadata: Mapping[str, Any], keys: MetadataKeys) -> dict[str, Any]:
-        """Return what `metadata` lack: the document and the index, and the overlap if there is one to record."""
+        """Return what `metadata` lack: the document and the index, and what is recorded."""
         added: dict[str, Any] = {}
         if not to_id(keys.read(metadata, "document_id")):
             added[keys.document_id[0]] = self.document_id
         if keys.read(metadata, "index") is None:
             added[keys.index[0]] = self.index
-        return {**added, keys.overlap[0]: self.overlap} if self.overlap else added
+        return {**added, **self.recorded}
 
 
 def default_chunk_id(document_id: str, index: int) -> str:
@@ -77,7 +77,8 @@ def number_chunks(
 ) -> list[Chunk]:
     """Return copies of `chunks`, in order, with a document id, an index, and an id made of both.
 
-    An overlap of a few words with the chunk before is recorded in the metadata, unless the offsets show it.
+    What only the whole document shows is recorded in the metadata: `overlap_chars`, `table_head`, `heading_path`,
+    `chunk_count` and `document_version`.
 
     The chunks of a document are numbered in the given order, across its pages: a splitter leaves them in reading
     order. A chunk without a document id gets its source (`keys.source`) as one, else `document_id`. Existing indexes
@@ -106,7 +107,7 @@ def number_chunks(
             index=place.index,
             prev_id=new_ids.get(chunk.prev_id or "", chunk.prev_id),
             next_id=new_ids.get(chunk.next_id or "", chunk.next_id),
-            metadata={**chunk.metadata, keys.overlap[0]: place.overlap} if place.overlap else chunk.metadata,
+            metadata={**chunk.metadata, **place.recorded} if place.recorded else chunk.metadata,
         )
         for chunk, place in zip(chunks, numbers, strict=True)
     ]
@@ -134,15 +135,29 @@ def assign_numbers(
         _check_one_file(name, document_chunks)
         _check_pages(name, document_chunks, keys)
         indexes |= {at: (name, index) for at, index in zip(members, _indexes(name, document_chunks, keys), strict=True)}
-    placed = {indexes[at]: chunk for at, chunk in enumerate(chunks)}
-    pairs = ((place, placed.get((place[0], place[1] - 1)), chunk) for place, chunk in placed.items())
-    overlaps = find_short_overlaps(((place, before, chunk) for place, before, chunk in pairs if before), keys)
+    recorded = _record(chunks, indexes, keys)
     numbers = [
-        ChunkNumber(_chunk_id(chunk, id_of, *indexes[at]), *indexes[at], overlaps.get(indexes[at], 0))
+        ChunkNumber(_chunk_id(chunk, id_of, *indexes[at]), *indexes[at], recorded.get(indexes[at], {}))
         for at, chunk in enumerate(chunks)
     ]
     _check_ids(chunks, numbers)
     return numbers
+
+
+def _record(
+    chunks: Sequence[Chunk], places: Mapping[int, tuple[str, int]], keys: MetadataKeys
+) -> dict[tuple[str, int], Recorded]:
+    """Return what to record of the chunk at each place, but for documents whose chunks have it already."""
+    by_document: dict[str, dict[int, Chunk]] = defaultdict(dict)
+    for at, chunk in enumerate(chunks):
+        by_document[places[at][0]][places[at][1]] = chunk
+    new = {
+        name: members
+        for name, members in by_document.items()
+        if not all(get_path(chunk.metadata, keys.overlap[0]) is not None for chunk in members.values())
+    }
+    found = record_documents([*new.values()], keys)
+    return {(name, index): each for name, own in zip(new, found, strict=True) for index, each in own.items()}
 
 
 def _document_id(chunk: Chunk, position: int, keys: MetadataKeys, fallback: str | None) -> str:

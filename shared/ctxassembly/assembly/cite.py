@@ -132,7 +132,7 @@ def _passages(
         separator = RUN_SEPARATOR if pieces else ""
         before = start
         for number, first, last in owned:
-            begin, glue = text.begins[number], text.text[before:first]
+            begin, glue = text.begins[number] - text.headers[number], text.text[before:first]
             overlap = first - begin if not glue and first == owns[number] and begin >= start else 0
             span = text.in_chunk(number, first, last)
             pieces.append(TextPiece(pool.candidates[number], *span, separator + glue, overlap))

@@ -145,7 +145,8 @@ def _unread(known: Known, number: int, is_offered: bool) -> Outcomes:
 
 def _read(known: Known, number: int) -> Outcomes:
     """Return what became of a chunk of which something is read."""
-    stripped = known.selection.fitted.rendered.layout.owns[number] - known.page.text.begins[number]
+    text, owns = known.page.text, known.selection.fitted.rendered.layout.owns
+    stripped = owns[number] - text.begins[number] + text.headers[number]
     if known.fates.is_whole[number]:
         is_neighbor = known.page.pool.candidates[number].distance > 0
         return Outcomes("kept", "neighbor" if is_neighbor else "hit", None, stripped)

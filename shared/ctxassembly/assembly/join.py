@@ -4,9 +4,9 @@ A chunk is three offsets: where it begins, where it begins to own its text, and 
 and its own text is overlap, which the chunk before it has.
 
 Where two chunks meet, their offsets are believed first, and only where the text agrees: splitters get them wrong.
-Without offsets the longest text that ends the first chunk and begins the second is the overlap, if it is long enough to
-be no accident and if it can be meant in one way only (`adjacency/overlap.py`). A shorter one is found if
-`number_chunks` recorded it.
+Then comes what `number_chunks` recorded, who saw the whole document. Without both, the longest text that ends the first
+chunk and begins the second is the overlap if several pairs show a splitter that makes them, or if it is long
+(`ingestion/overlaps.py`). Else nothing is taken for one: a row may be there twice.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ctxassembly.assembly.adjacency.overlap import overlap_length
 from ctxassembly.assembly.adjacency.positions import chunk_section, claimed_overlap, overlap_by_offset
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.ingestion.beginnings import common_beginning
+from ctxassembly.ingestion.matches import shared_length
+from ctxassembly.ingestion.overlaps import pair_overlaps
 from ctxassembly.text.sentences import PAD
 
 _GAP = PAD[:2]
@@ -29,12 +32,29 @@ _NEXT_LINE = "\n"
 """Between two chunks where a splitter stripped white space."""
 
 
+class Joint(NamedTuple):
+    """How a chunk goes on from the one before."""
+
+    cut: int
+    """Characters at its beginning that aren't written again."""
+    header: int
+    """How many of these are a header with which the chunk before begins, too; the others are its end."""
+    glue: str
+
+
+_TOUCHING = Joint(0, 0, _NEXT_LINE)
+_UNKNOWN = Joint(0, 0, _NEXT_LINE)
+"""The same, unless the texts of all such pairs show an overlap."""
+
+
 class Text(NamedTuple):
     """The text of all chunks as one string, padded at both ends. Lists have an entry for each chunk of the pool."""
 
     text: str
     begins: list[int]
     """Where each chunk begins, with its overlap."""
+    headers: list[int]
+    """How many characters of each chunk aren't in the text: the header that the chunk before begins with, too."""
     owns: list[int]
     """From where on the text counts as that chunk's own; its end if the one before has all of it."""
     ends: list[int]
@@ -51,10 +71,9 @@ class Text(NamedTuple):
 
     def in_chunk(self, number: int, start: int, end: int) -> Span:
         """Return the offsets in a chunk of a part of its text that no cut divides."""
-        if not self.cuts:
-            return start - self.begins[number], end - self.begins[number]
+        begin = (self.origins or self.begins)[number] - self.headers[number]
         before, after = self.gone[bisect_right(self.cuts, start)], self.gone[bisect_left(self.cuts, end)]
-        return start + before - self.origins[number], end + after - self.origins[number]
+        return start + before - begin, end + after - begin
 
 
 def place_of(text: Text, offset: int) -> int:
@@ -67,29 +86,49 @@ def join(pool: Pool, config: AssemblyConfig) -> Text:
     """Return the text of `pool`: adjacent chunks are joined without their overlap, others are apart."""
     parts, size = [PAD], len(PAD)
     begins, owns, ends = list[int](), list[int](), list[int]()
-    breaks, opens, first_of = list[int](), list[int](), {*pool.documents}
-    before = None
-    for number, candidate in enumerate(pool.candidates):
-        chunk, joint = candidate.chunk, None
-        text = chunk.text
-        if before is not None and number not in first_of:
-            is_adjacent = candidate.position - before.position <= 1
-            joint = _find_join(before.chunk, chunk, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
-        overlap, glue = joint or (0, _GAP)
-        parts += (glue, text[overlap:] if overlap else text)
+    breaks, opens, headers = list[int](), list[int](), list[int]()
+    for number, (candidate, joint) in enumerate(zip(pool.candidates, _joints(pool, config), strict=True)):
+        text = candidate.chunk.text
+        cut, header, glue = joint or (0, 0, _GAP)
+        parts += (glue, text[cut:] if cut else text)
         size += len(glue)
         if joint is None:
             breaks.append(size + len(text) - len(text.lstrip()))
-            if number in first_of:
+            if number in pool.documents:
                 opens.append(breaks[-1])
-        begins.append(size - overlap)
+        begins.append(size - cut + header)
+        headers.append(header)
         owns.append(size)
-        size += len(text) - overlap
+        size += len(text) - cut
         ends.append(size)
-        # A chunk inside the one before it has nothing that the next one could continue.
-        before = candidate if overlap < len(text) or before is None else before._replace(position=candidate.position)
     parts.append(PAD)
-    return Text("".join(parts), begins, owns, ends, breaks, opens)
+    return Text("".join(parts), begins, headers, owns, ends, breaks, opens)
+
+
+def _joints(pool: Pool, config: AssemblyConfig) -> list[Joint | None]:
+    """Return how each chunk is joined to the one before; None if it doesn't continue it."""
+    joints, unknown, first_of = list[Joint | None](), list[dict[int, tuple[str, str]]](), {*pool.documents}
+    before: Candidate | None = None
+    for number, candidate in enumerate(pool.candidates):
+        chunk, joint = candidate.chunk, None
+        if before is None or number in first_of:
+            unknown.append({})
+        else:
+            is_adjacent = candidate.position - before.position <= 1
+            joint = _find_join(before.chunk, chunk, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
+            if joint is _UNKNOWN:
+                unknown[-1][number] = before.chunk.text, chunk.text
+        joints.append(joint)
+        # A chunk inside the one before it has nothing that the next one could continue.
+        is_inside = joint is not None and joint.cut == len(chunk.text) and before is not None
+        before = before._replace(position=candidate.position) if is_inside and before else candidate
+    unknown = [pairs for pairs in unknown if pairs]
+    found = pair_overlaps([[*pairs.values()] for pairs in unknown], config.min_overlap_chars)
+    for pairs, lengths in zip(unknown, found, strict=True):
+        for number, length in zip(pairs, lengths, strict=True):
+            if 0 < length <= (config.max_overlap_chars or length):
+                joints[number] = Joint(length, 0, "")
+    return joints
 
 
 def with_contained(text: Text, pool: Pool) -> Pool:
@@ -105,10 +144,8 @@ def with_contained(text: Text, pool: Pool) -> Pool:
     return pool._replace(candidates=candidates)
 
 
-def _find_join(
-    first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, max_chars: int | None
-) -> tuple[int, str] | None:
-    """Return the overlap of `second` with `first`, which comes before it, and what is between them; None for a gap.
+def _find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, max_chars: int | None) -> Joint | None:
+    """Return how `second` goes on from `first`, which comes before it; None for a gap, `_UNKNOWN` if texts decide.
 
     Chunks that are not `is_adjacent` by their position are joined only if their offsets prove that nothing is between
     them. For chunks of different pages or sections only shared text is such a proof, never touching offsets.
@@ -121,30 +158,46 @@ def _find_join(
         and offset_overlap >= 0
         and (is_adjacent or offset_overlap > min_chars or chunk_section(first) == chunk_section(second))
     ):
-        return offset_overlap, ""
+        return Joint(offset_overlap, 0, "")
     # Approximate offsets say only that shared text is to be looked for, and indexes that aren't adjacent that it isn't.
     if not is_adjacent:
         if first.index is not None or second.index is not None or claimed_overlap(first, second) <= min_chars:
             return None
-        shared = overlap_length(first.text, second.text, min_chars, max_chars)
-        return (shared, "") if shared else None
+        shared = shared_length(first.text, second.text, min_chars)
+        return Joint(shared, 0, "") if 0 < shared <= (max_chars or shared) else None
+    if (recorded := _recorded(first, second)) is not None:
+        return recorded
     # A gap of a few characters is white space that the splitter stripped: there is no overlap to look for.
     if offset_overlap is not None and offset_overlap >= -min_chars:
-        return 0, _NEXT_LINE
+        return _TOUCHING
     if offset_overlap is not None and first.index is None and second.index is None and _is_gap(first, second):
         return None
-    # Adjacent, with unknown or wrong offsets: find the overlap in the texts. If none is found, the chunks touch.
-    shared = _recorded_overlap(first, second) or overlap_length(first.text, second.text, min_chars, max_chars)
-    shared = shared or _repeated_lead(first.text, second.text)
-    return (shared, "") if shared else (0, _NEXT_LINE)
+    # Adjacent, with unknown or wrong offsets.
+    if shared := _contained(first.text, second.text, min_chars) or _repeated_lead(first.text, second.text):
+        return Joint(shared, 0, "")
+    return _UNKNOWN
 
 
-def _recorded_overlap(first: Chunk, second: Chunk) -> int:
-    """Return the overlap that the metadata of `second` have; 0 if they have none, or `first` doesn't end with it."""
+def _recorded(first: Chunk, second: Chunk) -> Joint | None:
+    """Return the joint that the metadata of `second` record; None if they record none, or `first` is another text."""
     length = second.metadata.get(MetadataKeys.overlap[0])
-    if not isinstance(length, int) or isinstance(length, bool) or not 0 < length <= len(second.text):
-        return 0
-    return length if first.text.endswith(second.text[:length]) else 0
+    if type(length) is not int or not 0 <= length <= len(second.text):
+        return None
+    if not length:
+        return _TOUCHING
+    if first.text.endswith(second.text[:length]):
+        return Joint(length, 0, "")
+    # A header, with which both begin, and then the overlap.
+    header = len(common_beginning([first.text, second.text[:length]]))
+    if not header or not first.text.endswith(second.text[header:length]):
+        return None
+    return Joint(length, header, "" if header < length else _NEXT_LINE)
+
+
+def _contained(first: str, second: str, min_chars: int) -> int:
+    """Return the length of `second` if it is inside `first`, once; else 0."""
+    is_inside = min_chars < len(second) <= len(first) and second in first
+    return len(second) if is_inside and first.find(second, first.find(second) + 1) < 0 else 0
 
 
 def _repeated_lead(first: str, second: str) -> int:

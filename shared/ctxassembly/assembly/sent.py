@@ -39,7 +39,7 @@ def find_sent(text: Text, pool: Pool, conversation: Conversation) -> Sent:
     found, find = list[tuple[Span, str]](), _sent_text(conversation)
     for number, candidate in enumerate(pool.candidates):
         spans, label = find(candidate)
-        begin = text.origins[number] if text.cuts else text.begins[number]
+        begin = (text.origins or text.begins)[number] - text.headers[number]
         found += [((place_of(text, begin + start), place_of(text, begin + end)), label) for start, end in spans]
     labels = dict[int, str]()
     begins = [*accumulate(reversed(text.begins), min)][::-1]  # one chunk may be inside the one before it

@@ -131,7 +131,7 @@ def _join_blocks(blocks: Sequence[TextBlock]) -> tuple[Text, Pool, Layout]:
         chunks = tuple(range(first, len(candidates)))
         best = candidates.index(best_of(block.candidates), first)
         labels.append(Label(0, number, best, chunks, tuple(runs), 0.0))
-    text = Text("".join((*parts, PAD)), begins, owns, ends, breaks, opens)
+    text = Text("".join((*parts, PAD)), begins, [0] * len(begins), owns, ends, breaks, opens)
     return text, Pool(candidates, opens), Layout(labels, owns)
 
 

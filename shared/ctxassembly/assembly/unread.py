@@ -65,9 +65,10 @@ def without_unread(text: Text, pool: Pool) -> tuple[Text, Pool, list[str]]:
     breaks, opens = ([_next_text(whole, place_of(cut, at)) for at in places] for places in (text.breaks, text.opens))
     read = [number for number, (start, end) in enumerate(zip(begins, ends, strict=True)) if whole[start:end].strip()]
     firsts = {bisect_right(pool.documents, number) - 1: at for at, number in reversed([*enumerate(read)])}
-    begins, owns, ends, origins = ([all_[number] for number in read] for all_ in (begins, owns, ends, text.begins))
+    rows = (begins, text.headers, owns, ends, text.begins)
+    begins, headers, owns, ends, origins = ([row[number] for number in read] for row in rows)
     breaks, opens = sorted({at for at in breaks if at < len(whole)}), [opens[document] for document in sorted(firsts)]
-    cut = Text(whole, begins, owns, ends, breaks, opens, cuts, gone, origins)
+    cut = Text(whole, begins, headers, owns, ends, breaks, opens, cuts, gone, origins)
     unread = [one for number, one in enumerate(pool.candidates) if number not in {*read}]
     first = pool.candidates[max(bisect_right(text.owns, spans[0][0]) - 1, 0)].chunk.id
     note = f"data: {gone[-1]:,} characters of data: addresses and base64 are left out (first: {safe_repr(first, 40)})"

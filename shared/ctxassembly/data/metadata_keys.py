@@ -83,8 +83,16 @@ class MetadataKeys:
     no_neighbors: ClassVar[tuple[str, ...]] = ("no_neighbors",)
     """True marks a chunk that needs no context: no neighbors are fetched for it."""
     overlap: ClassVar[tuple[str, ...]] = ("overlap_chars",)
-    """Characters at the beginning of the chunk that end the chunk before it. `number_chunks` writes short overlaps,
-    which the texts of two chunks alone don't prove."""
+    """Characters at the beginning of the chunk that it repeats: a header that the chunk before begins with, too, and
+    the end of that one. 0 says that it repeats nothing. `number_chunks` writes this and the next four."""
+    table_head: ClassVar[str] = "table_head"
+    """The head of the table that the chunk begins inside, at most 300 characters."""
+    heading_path: ClassVar[str] = "heading_path"
+    """The headings above the beginning of the chunk, outermost first, at most 300 characters: `Setup > Linux`."""
+    chunk_count: ClassVar[str] = "chunk_count"
+    """The number of chunks of the document."""
+    document_version: ClassVar[str] = "document_version"
+    """A hash of the text of the document. Chunks of two versions aren't neighbors."""
 
     def __post_init__(self) -> None:
         if type(self.page_base) is not int or self.page_base not in (0, 1):

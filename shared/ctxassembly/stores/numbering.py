@@ -5,7 +5,7 @@ parallel. So only an order that the rows themselves prove is used: page, then ro
 numbered if this order distinguishes all its chunks, and if links between chunks, where there are any, agree. The
 others are named in the result.
 
-A store is read in batches, first the metadata of all chunks and then the texts of those that change, and written in
+A store is read in batches, first the metadata of all chunks and then the texts of documents that change, and written in
 batches: a table of PostgreSQL in one transaction (`ctxassembly.stores.postgres.ingest`). A collection of Chroma or
 Qdrant has none: if its numbering is interrupted, a second run completes it.
 """
@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from ctxassembly.assembly.adjacency.short_overlaps import find_short_overlaps
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import FILE_PATH_KEY, MetadataKeys, get_path, to_integer
 from ctxassembly.errors import ConfigError
+from ctxassembly.ingestion.record import record_documents
 from ctxassembly.safe_repr import pluralize, to_id
 from ctxassembly.stores.ingest import batches
 from ctxassembly.user_warnings import ignored_warnings
@@ -33,6 +33,8 @@ NO_DOCUMENT = "None"
 """LlamaIndex's `ref_doc_id` of a node without a SOURCE."""
 BATCH_SIZE = 300
 """Records of one request: the most that Chroma Cloud returns and writes."""
+MAX_TOGETHER = 5_000
+"""Chunks of documents that are read together: all documents show how a splitter made them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +207,6 @@ class RecordForm:
     """The particulars that it writes under the first of their keys."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    place: StoredPlace
-    document: str
-    index: int
-    before: StoredPlace | None
-
-
 def number_collection(
     records: Records,
     form: RecordForm,
@@ -242,23 +236,21 @@ def number_collection(
             nameless += 1
         else:
             documents[place.document].append(place)
-    changes: list[_Change] = []
+    changed: dict[str, Mapping[int, StoredPlace]] = {}
+    change_count = 0
     unordered: list[str] = []
     for document, members in documents.items():
         by_index = _by_index(members, trusts_insertion_order=trust_insertion_order)
-        if by_index:
-            changes += [
-                _Change(place, document, index, by_index.get(index - 1))
-                for index, place in by_index.items()
-                if place.named != document or place.index != index
-            ]
-        elif not _are_linked(members):
+        if count := sum(place.named != document or place.index != index for index, place in by_index.items()):
+            changed[document] = by_index
+            change_count += count
+        elif not by_index and not _are_linked(members):
             unordered.append(document)
     if not dry_run:
-        _write(records, form, keys, changes)
+        _write(records, form, keys, changed)
     named = tuple(sorted(unordered)[:MAX_NAMED_DOCUMENTS])
     ordered_count = len(documents) - len(unordered)
-    return NumberingReport(len(changes), ordered_count, named, len(unordered), nameless)
+    return NumberingReport(change_count, ordered_count, named, len(unordered), nameless)
 
 
 def _by_index(members: Sequence[StoredPlace], *, trusts_insertion_order: bool) -> dict[int, StoredPlace]:
@@ -298,28 +290,41 @@ def _are_linked(members: Sequence[StoredPlace]) -> bool:
     return links == len(members) - 1 and len({place.named for place in members} - {None}) == 1
 
 
-def _write(records: Records, form: RecordForm, keys: MetadataKeys, changes: Sequence[_Change]) -> None:
-    overlaps = find_short_overlaps(_adjacent_chunks(records, form, keys, changes), keys)
-    for batch in batches(changes, BATCH_SIZE):
-        found = records.read([change.place.id for change in batch])
-        written: dict[Any, Mapping[str, Any]] = {}
-        for change in batch:
-            if (id_ := change.place.id) in found:  # else it was deleted meanwhile
-                overlap = {keys.overlap[0]: overlaps[id_]} if id_ in overlaps else {}
-                number = {keys.index[0]: change.index, **overlap}
-                written[id_] = form.new_metadata(found[id_][1], change.document, number, keys)
-        records.write(written)
+def _write(
+    records: Records, form: RecordForm, keys: MetadataKeys, changed: Mapping[str, Mapping[int, StoredPlace]]
+) -> None:
+    """Write the numbers of the changed documents, and what all their chunks together show; as many at once as fit."""
+    group: dict[str, Mapping[int, StoredPlace]] = {}
+    for document, by_index in changed.items():
+        if group and sum(map(len, group.values())) + len(by_index) > MAX_TOGETHER:
+            _write_group(records, form, keys, group)
+            group = {}
+        group[document] = by_index
+    _write_group(records, form, keys, group)
 
 
-def _adjacent_chunks(
-    records: Records, form: RecordForm, keys: MetadataKeys, changes: Iterable[_Change]
-) -> Iterator[tuple[Any, Chunk, Chunk]]:
-    """Yield the id of each chunk that changes, the chunk before it, and itself."""
-    for batch in batches(changes, BATCH_SIZE // 2):
-        pairs = [(change.before.id, change.place.id) for change in batch if change.before]
-        ids = [*dict.fromkeys(id_ for pair in pairs for id_ in pair)]
-        chunks = {id_: form.chunk(id_, *record, keys) for id_, record in (records.read(ids) if ids else {}).items()}
-        yield from ((id_, chunks[before], chunks[id_]) for before, id_ in pairs if {before, id_} <= chunks.keys())
+def _write_group(
+    records: Records, form: RecordForm, keys: MetadataKeys, group: Mapping[str, Mapping[int, StoredPlace]]
+) -> None:
+    found: dict[Any, tuple[str, Mapping[str, Any]]] = {}
+    for batch in batches([place.id for by_index in group.values() for place in by_index.values()], BATCH_SIZE):
+        found |= records.read(batch)
+    chunks = [
+        {
+            index: form.chunk(place.id, *found[place.id], keys)
+            for index, place in by_index.items()
+            if place.id in found  # else it was deleted meanwhile
+        }
+        for by_index in group.values()
+    ]
+    written: dict[Any, Mapping[str, Any]] = {}
+    for document, recorded in zip(group, record_documents(chunks, keys), strict=True):
+        for index, known in recorded.items():
+            id_ = group[document][index].id
+            number = {keys.index[0]: index, **known}
+            written[id_] = form.new_metadata(found[id_][1], document, number, keys)
+    for some in batches(written.items(), BATCH_SIZE):
+        records.write(dict(some))
 
 
 def find_place(

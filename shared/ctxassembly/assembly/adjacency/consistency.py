@@ -18,10 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ctxassembly.assembly.adjacency.overlap import overlap_length
 from ctxassembly.assembly.adjacency.positions import OFFSET_TOLERANCE, chunk_section, overlap_by_offset
 from ctxassembly.data.chunks import Chunk, ChunkOrigin, SectionKey, renumber_document, section_of
 from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.ingestion.matches import shared_length
 from ctxassembly.safe_repr import safe_repr
 
 _RUN_KEY = "run"
@@ -139,7 +139,7 @@ def _find_conflict(extents: Iterable[_Extent]) -> tuple[Chunk, Chunk] | None:
             farthest is not None
             and end > start + length // 2
             and overlap_by_offset(farthest, chunk) is None
-            and not overlap_length(farthest.text, chunk.text, OFFSET_TOLERANCE)
+            and not shared_length(farthest.text, chunk.text, OFFSET_TOLERANCE)
         ):
             return farthest, chunk
         if farthest is None or start + length > end:

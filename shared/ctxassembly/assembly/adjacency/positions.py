@@ -19,10 +19,10 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ctxassembly.assembly.adjacency.overlap import overlap_length
 from ctxassembly.config.assembly import MAX_CANDIDATE_WINDOW
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk, SectionKey
+from ctxassembly.ingestion.matches import shared_length
 
 # Offsets of two chunks against each other, believed only as far as the texts bear them out.
 #
@@ -71,7 +71,7 @@ def is_continuation(first: Chunk, second: Chunk) -> bool:
     shared = overlap_by_offset(first, second)
     if shared is None:
         is_claimed = claimed_overlap(first, second) > OFFSET_TOLERANCE
-        return is_claimed and overlap_length(first.text, second.text, OFFSET_TOLERANCE) > 0
+        return is_claimed and shared_length(first.text, second.text, OFFSET_TOLERANCE) > 0
     # Chunks of different parts may touch by accident, since offsets begin again; shared text is no accident.
     is_touching = shared >= -OFFSET_TOLERANCE and chunk_section(first) == chunk_section(second)
     return shared > OFFSET_TOLERANCE or is_touching

@@ -2,7 +2,8 @@
 
 A chunk has to share every other key with its hit to be read as its neighbor. So a name by which anybody grants access
 (`tenant`, `category`, `labels`, `segment`, `doc_id`) or tells versions apart (`version`, `updated_at`, `content_hash`)
-must never be added. `AssemblyConfig.varying_keys` adds keys for one assembly.
+must never be added; `document_version`, which `number_chunks` writes, is compared apart (`versions.py`).
+`AssemblyConfig.varying_keys` adds keys for one assembly.
 
 A name is in snake case, without underscores around it: `chunkIndex` is `chunk_index`. It counts at the top of the
 metadata, and inside of `PLACE_CONTAINERS`: `loc.page` is a place, and `tenant.id` is a tenant. Anywhere else only names
@@ -46,7 +47,7 @@ VARYING_VALUES = frozenset(
     questions_this_excerpt_can_answer keywords excerpt_keywords entities matched_terms highlights search_method
     retrieval_method expanded_query expansion ingested_at indexed_at fetched_at crawled_at last_accessed_at
     timestamp start_timestamp keep_whole no_neighbors ctxassembly_title
-    sub_questions
+    sub_questions table_head document_version
     """.split()  # noqa: SIM905 - a table to be read
 )
 """Names whose values may differ freely."""
