@@ -27,6 +27,7 @@ from ctxassembly.assembly.outcome import Found, make_context
 from ctxassembly.assembly.pool import Pool, make_pool
 from ctxassembly.assembly.render.headers import format_name, make_headers
 from ctxassembly.assembly.render.labels import label_numbers
+from ctxassembly.assembly.render.leads import make_leads
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.score.score import score_by_query, score_by_rank
 from ctxassembly.assembly.score.scorer import request_scores
@@ -157,11 +158,13 @@ def _page(pool: Pool, found: Found, settings: Settings, labels: ReservedLabels, 
     sent = Sent()
     if conversation is not None and config.enabled and config.repeat == "never":
         sent = find_sent(text, pool, conversation)
+    headers = make_headers(pool, config, sent)
     return Page(
         text,
         pool,
         config,
-        make_headers(pool, config, sent),
+        headers,
+        make_leads(text, pool, headers),
         Guards(format_name(config), supplement.own_lines, config.sanitize),
         label_numbers(pool, config, conversation, labels.first),
         [(one.distance > 0, one.rank, one.distance) for one in pool.candidates],

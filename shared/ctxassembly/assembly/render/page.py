@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +16,7 @@ from ctxassembly.wording.label_guards import Guards
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 if TYPE_CHECKING:
+    from ctxassembly.assembly.render.leads import Lead
     from ctxassembly.assembly.sent import Sent
 
 
@@ -39,6 +40,7 @@ class Page:
     pool: Pool
     config: AssemblyConfig
     headers: Headers
+    leads: Mapping[int, Lead]
     guards: Guards
     numbers: Numbers
     ranks: Sequence[tuple[bool, int, int]]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxassembly.assembly.render.labels import Layout
+from ctxassembly.assembly.render.leads import lead_above
 from ctxassembly.data.candidates import GAP, HeaderDetail
 from ctxassembly.data.chunks import Span
 from ctxassembly.wording.label_guards import Replacements
@@ -74,6 +75,9 @@ def write(page: Page, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) 
         for run in label.runs:
             if run is not label.runs[0]:
                 block.append((RUN_SEPARATOR, OURS))
+            if page.leads and detail <= HeaderDetail.NO_SUMMARY:
+                said = "".join([piece for piece, _ in block])
+                block.append((lead_above(page, layout.owns, run[0], said), OURS))
             changes = replaced[run]
             for piece, start in with_changes(whole, run, changes) if changes else ((whole[run[0] : run[1]], run[0]),):
                 # Callers strip the ends of a context.
