@@ -4,17 +4,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeRelationship, ObjectType, RelatedNodeInfo
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
-from ctxassembly.adapters.numbering import ChunkNumber, IdOf, assign_numbers, default_chunk_id
+from ctxassembly.adapters.numbering import RANDOM_UUID, ChunkNumber, IdOf, assign_numbers, default_chunk_id
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.safe_repr import safe_repr
+from ctxassembly.safe_repr import safe_repr, to_id
 from ctxassembly.stores.framework_rows import LLAMAINDEX
 from ctxassembly.stores.numbering import ChromaRecords, NumberingReport, QdrantRecords, number_collection
 from llamaindex_ctxassembly.neighbors import is_chroma, is_pg_vector_store, is_qdrant
@@ -37,12 +38,15 @@ def number_chunks(
     >>> [node.node_id for node in number_chunks(parsed)]
     ['gastro.pdf#0', 'gastro.pdf#1']
 
-    They are numbered per source (the file's name, else the SOURCE) in the order given, across the pages that a reader
-    makes documents of: these become one document, to which SOURCE leads. Document id and index go into the metadata
-    under the first of their `keys`, unless another has them, and next to them what only the whole document shows:
-    `overlap_chars`, `table_head`, `heading_path`, `chunk_count` and `document_version`. All of them are kept from
-    embeddings and prompts. PREVIOUS and NEXT follow the numbers. What is there and right
-    stays, the ids but for random ones too; so it may be called again. Inputs are never changed.
+    They are numbered per document in the order given: per SOURCE, or, across the pages that a reader makes documents
+    of, and where SOURCE is another one in every run, per file; to it SOURCE leads from then on. In an IngestionPipeline
+    with UPSERTS give each file one Document with an `id_` of its own: by that it deletes. Document id and index go into
+    the metadata under the first of their `keys`, unless another has them, and next to them what only the whole document
+    shows: `overlap_chars`, `table_head`, `heading_path`, `chunk_count` and `document_version`. All of them are kept
+    from embeddings and prompts. PREVIOUS and NEXT follow the numbers. What is there and right stays, the ids but for
+    random ones too; so it may be called again. Inputs are never changed.
+
+    Number all files in one call: together they show how the parser made their nodes.
 
     Two documents with the same file name, such as the documents of two tenants, each need a document id beforehand, in
     `metadata["document_id"]`. Otherwise they are numbered as one, or, in two calls, get the same ids, and the index
@@ -66,7 +70,8 @@ def number_chunks(
     node_ids = {node.node_id for node in nodes}
     if any(related_id(node, NodeRelationship.PARENT) in node_ids for node in nodes):
         raise InputError("nodes are given together with their children: number get_leaf_nodes(nodes) alone")
-    chunks = [_chunk_to_number(node, keys) for node in nodes]
+    sources = _sources_of_files(nodes, keys)
+    chunks = [_chunk_to_number(node, keys, sources) for node in nodes]
     numbers = assign_numbers(chunks, keys, document_id, id_of)
     ids = {(number.document_id, number.index): number.id for number in numbers}
     return [
@@ -75,15 +80,27 @@ def number_chunks(
     ]
 
 
-def _chunk_to_number(node: BaseNode, keys: MetadataKeys) -> Chunk:
-    """Return the chunk to number. A node's SOURCE is its document only if its metadata names no document and no file.
+def _sources_of_files(nodes: Iterable[BaseNode], keys: MetadataKeys) -> Mapping[str | None, set[str | None]]:
+    """Return the SOURCEs of the nodes of each file; None for none, and for a file without a name."""
+    sources: dict[str | None, set[str | None]] = defaultdict(set)
+    for node in nodes:
+        sources[to_id(keys.read(node.metadata, "source"))].add(related_id(node, NodeRelationship.SOURCE))
+    return sources
 
-    Readers make a document of each page, so the SOURCE would part the pages of a file.
+
+def _chunk_to_number(node: BaseNode, keys: MetadataKeys, sources: Mapping[str | None, set[str | None]]) -> Chunk:
+    """Return the chunk to number, whose document the metadata name.
+
+    Otherwise it is its SOURCE, by which a pipeline deletes. Not so a random one, and one page of several: readers make
+    a document of each, so the SOURCE would part the pages of a file.
     """
     metadata = node.metadata
-    document_id = keys.read(metadata, "document_id")
-    if document_id is None and keys.read(metadata, "source") is None:
-        document_id = related_id(node, NodeRelationship.SOURCE)
+    document_id, file = keys.read(metadata, "document_id"), to_id(keys.read(metadata, "source"))
+    if document_id is None:
+        source = related_id(node, NodeRelationship.SOURCE)
+        is_page = len(sources[file]) > 1 and keys.read(metadata, "page") is not None
+        if file is None or not (source is None or RANDOM_UUID.fullmatch(source) or is_page):
+            document_id = source
     text = text_of(node)
     start, _ = offsets_of(node, text, keys)
     return Chunk(node.node_id, document_id or "", text, keys.read(metadata, "index"), start, metadata=metadata)

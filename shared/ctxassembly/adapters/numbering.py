@@ -12,19 +12,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.chunks import Chunk, renumber_document, section_of
 from ctxassembly.data.metadata_keys import FILE_PATH_KEY, MetadataKeys, get_path, to_integer
 from ctxassembly.errors import InputError
 from ctxassembly.ingestion.record import Recorded, record_documents
+from ctxassembly.ingestion.version import document_version
 from ctxassembly.safe_repr import safe_repr, to_id
 
 IdOf = Callable[[str, int], str]
 """A function from a document's id and an index to the id of the chunk there."""
-_RANDOM_UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE)
+RANDOM_UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE)
 """A UUID of version 4, which is another one in every run."""
 
 
@@ -129,6 +130,7 @@ def assign_numbers(
                 "import number_chunks from langchain_ctxassembly or llamaindex_ctxassembly"
             )
         documents[_document_id(chunk, at, keys, document_id)].append(at)
+    documents = _split_files(documents, chunks, keys)
     indexes: dict[int, tuple[str, int]] = {}
     for name, members in documents.items():
         document_chunks = [chunks[at] for at in members]
@@ -169,6 +171,46 @@ def _document_id(chunk: Chunk, position: int, keys: MetadataKeys, fallback: str 
             "number_chunks(..., document_id='handbook') for the chunks of one document"
         )
     return name
+
+
+def _split_files(
+    documents: Mapping[str, list[int]], chunks: Sequence[Chunk], keys: MetadataKeys
+) -> dict[str, list[int]]:
+    """Return `documents` with each file of one name as one of its own: offsets begin again there, and the text differs.
+
+    Where the text is the same, it was split twice, into chunks of two sizes. A document id is believed.
+    """
+    taken, split = {*documents}, dict[str, list[int]]()
+    for name, members in documents.items():
+        is_named = any(to_id(keys.read(chunks[at].metadata, "document_id") or chunks[at].document_id) for at in members)
+        files = [members] if is_named else [*_runs_by_offset(members, chunks, keys)]
+        versions = [document_version(_bodies(chunks[at] for at in run)) for run in files] if len(files) > 1 else [""]
+        for run, version in zip(files, versions, strict=True):
+            number = [*dict.fromkeys(versions)].index(version)
+            split.setdefault(renumber_document(Chunk("", name, ""), number, taken).document_id, []).extend(run)
+    return split
+
+
+def _runs_by_offset(members: Sequence[int], chunks: Sequence[Chunk], keys: MetadataKeys) -> Iterator[list[int]]:
+    """Yield the chunks of a document up to where offsets begin again at 0 in the same page or section."""
+    run = list[int]()
+    for at in members:
+        chunk, before = chunks[at], chunks[run[-1]] if run else None
+        restarts = before is not None and chunk.start == 0 and type(before.start) is int and before.start > 0
+        if before and restarts and section_of(before.metadata, keys) == section_of(chunk.metadata, keys):
+            yield run
+            run = []
+        run.append(at)
+    yield run
+
+
+def _bodies(chunks: Iterable[Chunk]) -> Iterator[str]:
+    """Yield the texts of `chunks` without what their offsets say that they repeat."""
+    end = 0
+    for chunk in chunks:
+        start = chunk.start if type(chunk.start) is int else end
+        yield chunk.text[max(end - start, 0) :]
+        end = max(end, start + len(chunk.text))
 
 
 def _check_one_file(name: str, chunks: Iterable[Chunk]) -> None:
@@ -223,7 +265,7 @@ def _indexes(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> list[int
 
 def _chunk_id(chunk: Chunk, id_of: IdOf, document_id: str, index: int) -> str:
     name = to_id(chunk.id)
-    return name if name and not _RANDOM_UUID.fullmatch(name) else id_of(document_id, index)
+    return name if name and not RANDOM_UUID.fullmatch(name) else id_of(document_id, index)
 
 
 def _check_ids(chunks: Sequence[Chunk], numbers: Sequence[ChunkNumber]) -> None:

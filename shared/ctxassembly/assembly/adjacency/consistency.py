@@ -7,7 +7,8 @@ chunks adjoin: each hit of the document is read by itself, without neighbors.
 Two texts can't both begin where their offsets say if one reaches beyond the middle of the other and differs there.
 Records of one JSON or CSV file are often loaded as documents of the same source and split one by one: then each record
 has a chunk at offset 0. Joined by such offsets, one record would go on in another. So chunks without an index lose
-them. With an index they count within a run of consecutive indexes in which they ascend, as on the pages of a PDF: there
+them. If no texts contradict the offsets, and these don't follow the indexes, the text was split twice: then the offsets
+count, and the indexes don't. With an index they count within a run of consecutive indexes in which they ascend, as on the pages of a PDF: there
 they show how much text two adjacent chunks share.
 """
 
@@ -16,6 +17,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 from ctxassembly.assembly.adjacency.positions import OFFSET_TOLERANCE, chunk_section, overlap_by_offset
@@ -110,6 +113,14 @@ def drop_conflicting_offsets(chunks: Sequence[Chunk], keys: MetadataKeys) -> tup
             part = chunk.document_id, chunk.origin.section if chunk.origin else ()
             by_part[part].append((chunk.start, -len(chunk.text), number, chunk))
     conflicts = {part: pair for part, extents in by_part.items() if (pair := _find_conflict(extents))}
+    split_twice = {part for part, extents in by_part.items() if part not in conflicts and _are_split_twice(extents)}
+    if split_twice:  # then the offsets say where they are
+        chunks = [
+            replace(chunk, index=None)
+            if chunk.start is not None and (chunk.document_id, chunk_section(chunk)) in split_twice
+            else chunk
+            for chunk in chunks
+        ]
     if not conflicts:
         return chunks, []
     is_doubtful = [(chunk.document_id, chunk_section(chunk)) in conflicts for chunk in chunks]
@@ -145,6 +156,19 @@ def _find_conflict(extents: Iterable[_Extent]) -> tuple[Chunk, Chunk] | None:
         if farthest is None or start + length > end:
             farthest, end = chunk, start + length
     return None
+
+
+def _are_split_twice(extents: Iterable[_Extent]) -> bool:
+    """Return True if a later chunk begins before an earlier one and has its text, or much of it, by their offsets.
+
+    Then a text was split again, into chunks of other sizes.
+    """
+    for (_, _, _, first), (_, _, _, second) in pairwise(sorted(extents, key=itemgetter(0, 1, 2))):
+        if first.index is not None and second.index is not None and first.index > second.index:
+            shared = overlap_by_offset(first, second) or 0
+            if shared > OFFSET_TOLERANCE or shared == len(second.text):
+                return True
+    return False
 
 
 def _find_runs(chunks: Iterable[Chunk]) -> dict[tuple[str, int], int]:

@@ -32,6 +32,7 @@ from ctxassembly.assembly.dedup.dedup import Duplicates
 from ctxassembly.assembly.expansion.admit import AdmittedHits
 from ctxassembly.assembly.expansion.diagnostics import describe_lack
 from ctxassembly.assembly.expansion.fetch import Fetched, FetchPolicy, fetch_neighbors
+from ctxassembly.assembly.expansion.versions import split_versions
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import CONTAINED, Candidate
 from ctxassembly.data.chunks import Chunk, find_flagged, renumber_document
@@ -77,9 +78,10 @@ def _add_neighbors(
     hits: Candidates, admitted: AdmittedHits, config: AssemblyConfig, policy: FetchPolicy, log: TraceRecorder
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[Candidates, Candidates]]:
     """Return the hits with their position in the document, and their neighbors."""
-    contradictions = find_contradictions([hit.chunk for hit in hits])
+    versions, _, _ = split_versions([hit.chunk for hit in hits], (), config.keys)
+    contradictions = find_contradictions(versions)
     log.notes += describe_contradictions(contradictions, "its chunks are neither joined nor given neighbors")
-    alone = {hit.key: hit for hit in hits if hit.chunk.document_id in contradictions}
+    alone = {hit.key: hit for hit, one in zip(hits, versions, strict=True) if one.document_id in contradictions}
     flagged = find_flagged([hit.chunk for hit in hits], "no_neighbors", config.keys)
     silent = {*alone, *(hits[place].key for place in flagged)}
     asked = [hit.chunk for hit in hits if hit.key not in silent]
@@ -88,7 +90,9 @@ def _add_neighbors(
         fetched = yield from fetch_neighbors(asked, admitted, config, policy, log)
     notes, log.missing = describe_lack(asked, [hit.chunk for hit in admitted.candidates], fetched, policy, config.keys)
     log.notes += notes
-    own = _merge_linked_documents(_separate_hits(hits, contradictions, alone, fetched), fetched)
+    versions, fetched.chunks, notes = split_versions([hit.chunk for hit in hits], fetched.chunks, config.keys)
+    log.notes += notes
+    own = _merge_linked_documents(_separate_hits(hits, versions, contradictions, alone, fetched), fetched)
     chunk_of = dict(zip([hit.key for hit in hits], own, strict=True))
     joinable = [key for key in chunk_of if key not in alone]
     # What the store has may contradict the hits as well.
@@ -128,10 +132,17 @@ def _add_neighbors(
 
 
 def _separate_hits(
-    hits: Candidates, contradictions: Mapping[str, Contradiction], alone: Container[int], fetched: Fetched
+    hits: Candidates,
+    versions: Sequence[Chunk],
+    contradictions: Mapping[str, Contradiction],
+    alone: Container[int],
+    fetched: Fetched,
 ) -> list[Chunk]:
-    """Return the chunks of `hits`: contradicting ones without a place, unstored ones as of documents of their own."""
-    chunks = separate_documents([hit.chunk for hit in hits], contradictions)
+    """Return the chunks of `hits`, as of `versions` of documents.
+
+    Contradicting ones are without a place, unstored ones of documents of their own.
+    """
+    chunks = separate_documents(versions, contradictions)
     # Nothing in the store says what is next to a hit that it holds no more, or never held.
     unstored = {id(hit) for hit in fetched.unstored_hits if hit.document_id in fetched.known_documents}
     taken = {hit.chunk.document_id for hit in hits}

@@ -52,9 +52,7 @@ def lead_above(page: Page, owns: list[int], start: int, said: str) -> str:
     if lead is None:
         return ""
     before = page.text.text[page.text.begins[number] : start]
-    parts = [
-        line for line, end in zip(lead, (_HEADING, _TABLE_END), strict=True) if line and not end.search(before)
-    ]
+    parts = [line for line, end in zip(lead, (_HEADING, _TABLE_END), strict=True) if line and not end.search(before)]
     return "".join([line + "\n" for line in parts if line not in said])
 
 
