@@ -68,7 +68,9 @@ class PGVectorNeighbors(PostgresStore):
     """
 
     finds_offsets = finds_titles = True
-    remedies = dict.fromkeys(("place", "answer"), "number_stored_chunks(vectorstore)")
+    remedies = dict.fromkeys(("place", "answer"), "number_stored_chunks(vectorstore)") | {
+        "order": "number_stored_chunks(vectorstore, trust_insertion_order=True)"
+    }
     """Lines to write if neighbors can't be found."""
 
     vectorstore: AnyPostgres = field(kw_only=False)

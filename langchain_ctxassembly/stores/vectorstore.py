@@ -20,12 +20,14 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.filters import (
+    Qdrant,
     aget_documents,
     check_filter,
     find_by_metadata,
     finds_metadata,
     get_documents,
     is_postgres,
+    kind_of,
 )
 
 
@@ -81,9 +83,12 @@ class VectorStoreNeighbors:
     def remedies(self) -> Mapping[Problem, str]:
         """Lines to write if neighbors can't be found."""
         again = "vectorstore.add_documents(number_chunks(documents))"
-        return dict.fromkeys(
-            ("place", "answer"), "number_stored_chunks(vectorstore)" if self._can_use_metadata else again
-        )
+        if not self._can_use_metadata:
+            return dict.fromkeys(("place", "answer"), again)
+        in_order = "number_stored_chunks(vectorstore, trust_insertion_order=True)"
+        if isinstance(kind_of(self.vectorstore), Qdrant):  # it keeps no order of insertion
+            in_order = "vectorstore.add_documents(number_chunks(documents, id_of=uuid_of))"
+        return {**dict.fromkeys(("place", "answer"), "number_stored_chunks(vectorstore)"), "order": in_order}
 
     @property
     def holds_filter(self) -> bool | None:

@@ -79,8 +79,8 @@ class Store(Protocol):
     - `finds_titles` is True if it supports references with `named_in`. Such references are only sent if no filter is
       needed or the store applies it (`holds_filter`).
     - `remedies` maps problems to the line that fixes them, for warnings: "place" (hits have no position in their
-      document), "answer" (the store has no neighbors of the hits), "method" (`fetch` raises NotImplementedError). Any
-      may be left out.
+      document), "order" (nor an offset that shows it), "answer" (the store has no neighbors of the hits), "method"
+      (`fetch` raises NotImplementedError). Any may be left out.
 
     A store may be a dataclass with these fields. An assembly with `keys`, an adapter with all, then works with a copy:
 

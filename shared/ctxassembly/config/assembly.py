@@ -234,9 +234,10 @@ class AssemblyConfig:
     `keys.updated_at`, at the better-ranked one's position. If one has no date, the better-ranked one is kept. The newer
     of two near duplicates may state other facts."""
     min_overlap_chars: Annotated[int, Range(0)] = 20
-    """The length in characters above which overlap of adjacent chunks is stripped, at least 0. Overlap that offsets
-    prove, or that `number_chunks` recorded, is stripped at any length. Without stripping, the same sentences would end
-    one chunk and begin the next."""
+    """The length in characters above which the overlap of two adjacent chunks is stripped, at least 0, if most of the
+    document's pairs share as much; else 80 are needed. Overlap that offsets prove, that `number_chunks` recorded, or
+    that three pairs show is stripped at any length. Without stripping, the same sentences would end one chunk and begin
+    the next."""
     max_overlap_chars: Annotated[int, Range(1)] | None = None
     """The maximum overlap to search for if offsets are unknown, above `min_overlap_chars`. None sets no limit; the
     splitter's overlap is a good value."""

@@ -7,9 +7,11 @@ chunks adjoin: each hit of the document is read by itself, without neighbors.
 Two texts can't both begin where their offsets say if one reaches beyond the middle of the other and differs there.
 Records of one JSON or CSV file are often loaded as documents of the same source and split one by one: then each record
 has a chunk at offset 0. Joined by such offsets, one record would go on in another. So chunks without an index lose
-them. If no texts contradict the offsets, and these don't follow the indexes, the text was split twice: then the offsets
-count, and the indexes don't. With an index they count within a run of consecutive indexes in which they ascend, as on the pages of a PDF: there
+them. With an index they count within a run of consecutive indexes in which they ascend, as on the pages of a PDF: there
 they show how much text two adjacent chunks share.
+
+If the texts agree with the offsets, and a later chunk begins before an earlier one, a text was split twice, into chunks
+of two sizes: then the offsets count, and the indexes don't.
 """
 
 from __future__ import annotations

@@ -29,10 +29,10 @@ from ctxassembly.user_warnings import with_remedy
 
 Remedies = Mapping[Any, str] | None
 """The calls that the store names for each problem."""
-Problem = Literal["place", "part", "answer", "method", "failed", "pages", "hit"]
-"""The hits have no position in their document, or one in a page or a larger chunk alone; the store has none of the
-expected chunks; the store can't be queried; it raised an error; each page of a file is a separate document; the store
-doesn't contain the hits themselves."""
+Problem = Literal["place", "order", "part", "answer", "method", "failed", "pages", "hit"]
+"""The hits have no position in their document; nor has any an offset that shows their order; or they have one in a page
+or a larger chunk alone; the store has none of the expected chunks; the store can't be queried; it raised an error; each
+page of a file is a separate document; the store doesn't contain the hits themselves."""
 
 _ALONE = "The text before and after the retrieved chunks isn't added"
 ADVICE: Mapping[Problem, tuple[str, str]] = {
@@ -132,6 +132,8 @@ def _find_lack(
             # They come from a retriever that keeps chunks of its own, such as BM25.
             fact += "; other chunks of the same document have an index"
             remedies = {"place": "documents = number_chunks(documents)"}
+        elif remedies and "order" in remedies and any(offset_of(hit) is None for hit in without_position):
+            remedies = {"place": remedies["order"]}
         return describe_problem("place", fact, remedies)
     is_empty = returned_ids is not None and not returned_ids
     if is_empty and (reason := missing_neighbor(hits, hits) or _missing_hit(hits)) is not None:

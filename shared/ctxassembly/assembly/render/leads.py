@@ -1,5 +1,7 @@
-"""What a piece of text is inside of, written above it: its headings, or the header that its chunk begins with, and the
-head of its table. `number_chunks` recorded them; they are words of ours unless the text has them.
+"""What a piece of text is inside of, written above it: its headings and the head of its table.
+
+`number_chunks` recorded them; here they are words of ours. In place of the headings is the contextual header of the
+chunk, if it was joined to one that begins with the same.
 """
 
 from __future__ import annotations
