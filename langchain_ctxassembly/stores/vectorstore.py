@@ -12,7 +12,6 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from ctxassembly.adapters.numbering import default_chunk_id
-from ctxassembly.assembly.expansion.diagnostics import Problem
 from ctxassembly.concurrency import await_with_deadline, submit, wait_with_deadline
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import is_filter
@@ -80,7 +79,7 @@ class VectorStoreNeighbors:
         check_filter(self.vectorstore, self.filter)
 
     @property
-    def remedies(self) -> Mapping[Problem, str]:
+    def remedies(self) -> Mapping[str, str]:
         """Lines to write if neighbors can't be found."""
         again = "vectorstore.add_documents(number_chunks(documents))"
         if not self._can_use_metadata:

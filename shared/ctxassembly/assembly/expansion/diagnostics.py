@@ -29,10 +29,10 @@ from ctxassembly.user_warnings import with_remedy
 
 Remedies = Mapping[Any, str] | None
 """The calls that the store names for each problem."""
-Problem = Literal["place", "order", "part", "answer", "method", "failed", "pages", "hit"]
-"""The hits have no position in their document; nor has any an offset that shows their order; or they have one in a page
-or a larger chunk alone; the store has none of the expected chunks; the store can't be queried; it raised an error; each
-page of a file is a separate document; the store doesn't contain the hits themselves."""
+Problem = Literal["place", "part", "answer", "method", "failed", "pages", "hit"]
+"""The hits have no position in their document, or one in a page or a larger chunk alone; the store has none of the
+expected chunks; the store can't be queried; it raised an error; each page of a file is a separate document; the store
+doesn't contain the hits themselves."""
 
 _ALONE = "The text before and after the retrieved chunks isn't added"
 ADVICE: Mapping[Problem, tuple[str, str]] = {
