@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,13 +20,14 @@ from ctxassembly.data.chunks import Chunk, renumber_document, section_of
 from ctxassembly.data.metadata_keys import FILE_PATH_KEY, MetadataKeys, get_path, to_integer
 from ctxassembly.errors import InputError
 from ctxassembly.ingestion.record import Recorded, record_documents
-from ctxassembly.ingestion.version import document_version
 from ctxassembly.safe_repr import safe_repr, to_id
 
 IdOf = Callable[[str, int], str]
 """A function from a document's id and an index to the id of the chunk there."""
 RANDOM_UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE)
 """A UUID of version 4, which is another one in every run."""
+SAME_CHARS = 20
+"""Characters at the beginning of a text by which it is known again, if it is also as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,41 +177,33 @@ def _document_id(chunk: Chunk, position: int, keys: MetadataKeys, fallback: str 
 def _split_files(
     documents: Mapping[str, list[int]], chunks: Sequence[Chunk], keys: MetadataKeys
 ) -> dict[str, list[int]]:
-    """Return `documents` with each file of one name as one of its own: offsets begin again there, and the text differs.
+    """Return `documents` with each file of one name as one of its own: offsets begin again at 0 in the same section.
 
-    Where the text is the same, it was split twice, into chunks of two sizes. A document id is believed.
+    Where the text begins and ends alike, it was split twice, into chunks of two sizes. A document id is believed.
     """
     taken, split = {*documents}, dict[str, list[int]]()
     for name, members in documents.items():
-        is_named = any(to_id(keys.read(chunks[at].metadata, "document_id") or chunks[at].document_id) for at in members)
-        files = [members] if is_named else [*_runs_by_offset(members, chunks, keys)]
-        versions = [document_version(_bodies(chunks[at] for at in run)) for run in files] if len(files) > 1 else [""]
-        for run, version in zip(files, versions, strict=True):
-            number = [*dict.fromkeys(versions)].index(version)
+        runs, before = [members[:1]], chunks[members[0]]
+        for at in members[1:]:
+            chunk, last = chunks[at], before.start if type(before.start) is int else 0
+            is_named = to_id(chunk.document_id) or keys.read(chunk.metadata, "document_id") is not None
+            if (
+                last > 0 == chunk.start
+                and not is_named
+                and section_of(before.metadata, keys) == section_of(chunk.metadata, keys)
+            ):
+                runs.append([])
+            runs[-1].append(at)
+            before = chunk
+        extents = [(chunks[run[0]].text[:SAME_CHARS], _end([chunks[at] for at in run])) for run in runs]
+        for run, extent in zip(runs, extents, strict=True):
+            number = [*dict.fromkeys(extents)].index(extent)
             split.setdefault(renumber_document(Chunk("", name, ""), number, taken).document_id, []).extend(run)
     return split
 
 
-def _runs_by_offset(members: Sequence[int], chunks: Sequence[Chunk], keys: MetadataKeys) -> Iterator[list[int]]:
-    """Yield the chunks of a document up to where offsets begin again at 0 in the same page or section."""
-    run = list[int]()
-    for at in members:
-        chunk, before = chunks[at], chunks[run[-1]] if run else None
-        restarts = before is not None and chunk.start == 0 and type(before.start) is int and before.start > 0
-        if before and restarts and section_of(before.metadata, keys) == section_of(chunk.metadata, keys):
-            yield run
-            run = []
-        run.append(at)
-    yield run
-
-
-def _bodies(chunks: Iterable[Chunk]) -> Iterator[str]:
-    """Yield the texts of `chunks` without what their offsets say that they repeat."""
-    end = 0
-    for chunk in chunks:
-        start = chunk.start if type(chunk.start) is int else end
-        yield chunk.text[max(end - start, 0) :]
-        end = max(end, start + len(chunk.text))
+def _end(chunks: Iterable[Chunk]) -> int:
+    return max((chunk.start + len(chunk.text) for chunk in chunks if type(chunk.start) is int), default=0)
 
 
 def _check_one_file(name: str, chunks: Iterable[Chunk]) -> None:

@@ -8,7 +8,6 @@ call show together (`overlaps.py`).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctxassembly.text.words import UNSPACED
@@ -23,8 +22,8 @@ _JOINTS = ",.;\u3002\uff1f\uff01"
 """Marks that no blank has to follow: a splitter may cut after them."""
 PROBE = 8
 """Characters that are looked for first; fewer are tried one by one."""
-MAX_TRIES = 64
-"""Findings to verify before the linear search takes over: one in prose, some where blanks or dashes are repeated."""
+MAX_TRIES = 512
+"""Findings to verify: one in prose, some where blanks or dashes are repeated. Then the texts repeat themselves."""
 WHOLE = 1_000_000
 """The unit before a match that covers all of the first chunk."""
 
@@ -62,8 +61,6 @@ def longest_match(first: str, second: str) -> int:
         if second.startswith(first[at:]):
             return len(first) - at
         at = first.find(head, at + 1)
-    else:
-        return longest_border([*second[:size], None, *first[len(first) - size :]])
     return next((length for length in range(min(PROBE - 1, size), 0, -1) if first.endswith(second[:length])), 0)
 
 
@@ -71,23 +68,6 @@ def shared_length(first: str, second: str, min_chars: int) -> int:
     """Return the length of `second` if `first` contains it, else of the longest match; 0 for up to `min_chars`."""
     length = len(second) if second in first else longest_match(first, second)
     return length if length > min_chars else 0
-
-
-def longest_border(text: Sequence[str | None]) -> int:
-    """Return the length of the longest proper prefix of `text` that also ends it.
-
-    By the prefix function of Knuth, Morris and Pratt (1977), in linear time. A None in the text equals no character, so
-    no border reaches across it.
-    """
-    border = [0] * len(text)
-    length = 0
-    for at in range(1, len(text)):
-        while length and text[at] != text[length]:
-            length = border[length - 1]
-        if text[at] == text[length]:
-            length += 1
-        border[at] = length
-    return border[-1] if border else 0
 
 
 def find_match(first: str, second: str) -> Match:
@@ -102,7 +82,7 @@ def find_match(first: str, second: str) -> Match:
     return Match(
         size,
         _unit_before(before, lead),
-        bool(at and not lead and _is_inside_word(first[at - 1]))
+        bool(at and not lead and first[at - 1] not in _JOINTS and not _UNSPACED.match(first[at - 1]))
         or bool(rest and not trail and body[-1] not in _JOINTS and not _UNSPACED.match(rest[0])),
         not before or "\n" in lead,
         not rest or "\n" in trail,
@@ -121,10 +101,6 @@ def overlap_by_offset(first: str, first_start: object, second: str, second_start
     if shared >= len(second):
         return None
     return max(shared, 0) if shared <= 0 or first.endswith(second[:shared]) else None
-
-
-def _is_inside_word(character: str) -> bool:
-    return character not in _JOINTS and not _UNSPACED.match(character)
 
 
 def _unit_before(before: str, lead: str) -> int:

@@ -45,20 +45,12 @@ class Splitter(NamedTuple):
         return match.length <= self.maximum * self.slack and match.length + match.unit > self.maximum / self.slack
 
 
-class Evidence(NamedTuple):
-    """The matches that show a splitter: a share of all pairs, a count, and whether they are of one document."""
+def find_splitter(matches: Sequence[Match], *, of_call: bool = False) -> Splitter | None:
+    """Return the splitter whose maximum overlap explains the `matches`; None if they are accidents.
 
-    min_share: float
-    min_count: int
-    is_alone: bool
-
-
-OF_CALL = Evidence(0.012, 8, is_alone=False)
-OF_DOCUMENT = Evidence(0.15, 3, is_alone=True)
-
-
-def find_splitter(matches: Sequence[Match], evidence: Evidence) -> Splitter | None:
-    """Return the splitter whose maximum overlap explains the `matches`; None if they are accidents."""
+    The matches of all documents of a call may be fewer than those in one document alone.
+    """
+    min_count, min_share = (8, 0.012) if of_call else (3, 0.15)
     usable = [
         match
         for match in matches
@@ -72,7 +64,7 @@ def find_splitter(matches: Sequence[Match], evidence: Evidence) -> Splitter | No
         tried = [Splitter(top, slack, 0.0, keeps_lines=False) for top in {match.length for match in sample}]
         count, _, best = max((sum(map(one.explains, sample)), one.maximum, one) for one in tried)
         share = count / len(sample)
-        if share < agreement or share * len(usable) < max(evidence.min_count, evidence.min_share * len(matches)):
+        if share < agreement or share * len(usable) < max(min_count, min_share * len(matches)):
             continue
         explained = [match for match in usable if best.explains(match)]
         keeps_lines = sum(match.keeps_lines for match in explained) >= 0.93 * len(explained)
@@ -80,7 +72,7 @@ def find_splitter(matches: Sequence[Match], evidence: Evidence) -> Splitter | No
         is_short = max(match.length for match in explained) <= LONG
         # Rows that begin alike: a splitter that counts characters keeps lines, unless it cuts anywhere.
         is_fixed = len({match.length for match in explained}) == 1 and not any(one.begins_line for one in explained)
-        are_rows = evidence.is_alone and (is_short or not keeps_lines) and covered < 0.6
+        are_rows = not of_call and (is_short or not keeps_lines) and covered < 0.6
         if is_fixed or (not are_rows and (slack > 1 or keeps_lines)):
             return best._replace(share=covered, keeps_lines=keeps_lines)
     return None
@@ -128,13 +120,13 @@ def find_overlaps(documents: Sequence[Sequence[str]], apart: Sequence[Collection
         [match for at, match in enumerate(pairs, 1) if at not in begins]
         for pairs, begins in zip(matches, apart, strict=True)
     ]
-    of_call = find_splitter([match for pairs in inner for match in pairs], OF_CALL)
+    of_call = find_splitter([match for pairs in inner for match in pairs], of_call=True)
     showing = sum(any(is_overlap(of_call, match, is_repeated=False) for match in pairs) for pairs in inner)
     if showing < max(3, 0.1 * sum(map(bool, inner))):  # one document with rows that begin alike, among others or alone
         of_call = None
     result = []
     for chunks, pairs, own, begins in zip(documents, matches, inner, apart, strict=True):
-        splitter, least = of_call or find_splitter(own, OF_DOCUMENT), lone_overlap(own)
+        splitter, least = of_call or find_splitter(own), lone_overlap(own)
         lengths = [
             _length(None if at in begins else splitter, match, chunks, at, least) for at, match in enumerate(pairs, 1)
         ]
@@ -148,10 +140,10 @@ def pair_overlaps(documents: Sequence[Sequence[tuple[str, str]]], min_chars: int
     A match of at most `min_chars` characters needs other pairs that show the splitter.
     """
     matches = [[find_match(*pair) for pair in pairs] for pairs in documents]
-    of_call = find_splitter([match for own in matches for match in own], OF_DOCUMENT)
+    of_call = find_splitter([match for own in matches for match in own])
     result = []
     for pairs, own in zip(documents, matches, strict=True):
-        splitter, least = of_call or find_splitter(own, OF_DOCUMENT), lone_overlap(own, min_chars)
+        splitter, least = of_call or find_splitter(own), lone_overlap(own, min_chars)
         result.append([_length(splitter, match, pair, 1, least) for match, pair in zip(own, pairs, strict=True)])
     return result
 

@@ -26,12 +26,12 @@ class _Version(NamedTuple):
     updated: str | None
     chunk_count: int | None
 
-    def has(self, chunk: Chunk, version: _Version) -> bool:
-        """Return True if nothing says that `chunk`, of `version`, is of another one."""
-        if self.text is not None and version.text is not None:
-            return self.text == version.text
+    def has(self, chunk: Chunk, other: _Version) -> bool:
+        """Return True if nothing says that `chunk`, of the version `other`, is of another one than this."""
+        if self.text is not None and other.text is not None:
+            return self.text == other.text
         is_behind = self.chunk_count is not None and chunk.index is not None and chunk.index >= self.chunk_count
-        return not is_behind and (None in (self.updated, version.updated) or self.updated == version.updated)
+        return not is_behind and (None in (self.updated, other.updated) or self.updated == other.updated)
 
 
 def split_versions(
@@ -46,29 +46,20 @@ def split_versions(
         return [*hits], [*found], []
     known: dict[str, list[_Version]] = defaultdict(list)
     taken = {chunk.document_id for chunk in (*hits, *found)}
-    split = list[Chunk]()
-    for hit, version in zip(hits, versions, strict=False):
-        number = _find(known[hit.document_id], hit, version)
-        if number is None:
-            number = len(known[hit.document_id])
-            known[hit.document_id].append(version)
-        split.append(renumber_document(hit, number, taken))
-    kept, others = list[Chunk](), list[Chunk]()
-    for chunk, version in zip(found, versions[len(hits) :], strict=True):
-        number = _find(known[chunk.document_id], chunk, version) if chunk.document_id in known else 0
-        if number is None:
+    split, others = list[Chunk](), list[Chunk]()
+    for at, (chunk, version) in enumerate(zip((*hits, *found), versions, strict=True)):
+        of_document = known[chunk.document_id]
+        number = next((number for number, one in enumerate(of_document) if one.has(chunk, version)), None)
+        if number is None and at >= len(hits) and of_document:
             others.append(chunk)
-        else:
-            kept.append(renumber_document(chunk, number, taken))
-    notes = list[str]()
-    if others:
-        left_out = pluralize(len(others), "chunk")
-        notes.append(f"store: {left_out} of another version left out; the first is {safe_repr(others[0].id, 80)}")
-    return split, kept, notes
-
-
-def _find(known: Sequence[_Version], chunk: Chunk, version: _Version) -> int | None:
-    return next((number for number, one in enumerate(known) if one.has(chunk, version)), None)
+            continue
+        if number is None:
+            number = len(of_document)
+            of_document.append(version)
+        split.append(renumber_document(chunk, number, taken))
+    many = f"store: {pluralize(len(others), 'chunk')} of another version left out; the first is"
+    notes = [f"{many} {safe_repr(others[0].id, 80)}"] if others else []
+    return split[: len(hits)], split[len(hits) :], notes
 
 
 def _read_versions(chunks: Sequence[Chunk], keys: MetadataKeys) -> list[_Version]:

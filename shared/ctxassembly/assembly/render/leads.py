@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
 
 from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
@@ -17,48 +16,35 @@ from ctxassembly.assembly.render.headers import Headers, format_name
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.wording.label_guards import escape_labels
 
-if TYPE_CHECKING:
-    from ctxassembly.assembly.render.page import Page
-
 _HEADING = re.compile(r"^(?:#{1,6}\s|([=\-~^])\1{2,}\s*$)|<h[1-6]\b", re.MULTILINE)
 _TABLE_END = re.compile(r"\n[^\S\n]*\n|</table", re.IGNORECASE)
 
 
-class Lead(NamedTuple):
-    """What the beginning of a chunk is inside of; empty for nothing."""
-
-    path: str
-    head: str
+Lead = tuple[str, str]
+"""The headings and the head of the table that the beginning of a chunk is inside of; empty for nothing."""
 
 
 def make_leads(text: Text, pool: Pool, headers: Headers) -> Mapping[int, Lead]:
     """Return the leads of the chunks of `pool` that have any, by their numbers."""
-    leads = dict[int, Lead]()
-    if not headers.config.enabled:
-        return leads
-    for number, candidate in enumerate(pool.candidates):
-        chunk = candidate.chunk
-        if MetadataKeys.overlap[0] in chunk.metadata:  # else nobody has numbered it
-            header, metadata = chunk.text[: text.headers[number]].strip(), chunk.metadata
-            path = header or metadata.get(MetadataKeys.heading_path)
-            lead = Lead(*(_safe(one, headers) for one in (path, metadata.get(MetadataKeys.table_head))))
-            if any(lead):
-                leads[number] = lead
+    config, leads = headers.config, dict[int, Lead]()
+    for number, candidate in enumerate(pool.candidates if config.enabled else ()):
+        metadata, header = candidate.chunk.metadata, candidate.chunk.text[: text.headers[number]].strip()
+        if MetadataKeys.overlap[0] not in metadata:  # nobody has numbered it
+            continue
+        path, head = (
+            escape_labels(value, format_name(config), sanitize=config.sanitize) if isinstance(value, str) else ""
+            for value in (header or metadata.get(MetadataKeys.heading_path), metadata.get(MetadataKeys.table_head))
+        )
+        if path or head:
+            leads[number] = path, head
     return leads
 
 
-def lead_above(page: Page, owns: list[int], start: int, said: str) -> str:
-    """Return the lines above the text that begins at `start`, under a label that has `said` so far, header included."""
+def lead_above(leads: Mapping[int, Lead], text: Text, owns: list[int], start: int, said: str) -> str:
+    """Return the lines above what begins at `start` in `text`, under a label with `said` so far, header included."""
     number = bisect_right(owns, start) - 1
-    lead = page.leads.get(number)
-    if lead is None:
+    if number not in leads:
         return ""
-    before = page.text.text[page.text.begins[number] : start]
-    parts = [line for line, end in zip(lead, (_HEADING, _TABLE_END), strict=True) if line and not end.search(before)]
-    return "".join([line + "\n" for line in parts if line not in said])
-
-
-def _safe(value: object, headers: Headers) -> str:
-    if not isinstance(value, str) or not value.strip():
-        return ""
-    return escape_labels(value, format_name(headers.config), sanitize=headers.config.sanitize)
+    before = text.text[text.begins[number] : start]
+    parts = zip(leads[number], (_HEADING, _TABLE_END), strict=True)
+    return "".join([f"{line}\n" for line, end in parts if line and line not in said and not end.search(before)])

@@ -10,13 +10,13 @@ from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.headers import Headers
 from ctxassembly.assembly.render.labels import Numbers
+from ctxassembly.assembly.render.leads import Lead
 from ctxassembly.assembly.supplement import RenderedSupplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.wording.label_guards import Guards
 from ctxassembly.wording.metadata_labels import MetadataReader
 
 if TYPE_CHECKING:
-    from ctxassembly.assembly.render.leads import Lead
     from ctxassembly.assembly.sent import Sent
 
 

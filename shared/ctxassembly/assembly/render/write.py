@@ -77,7 +77,7 @@ def write(page: Page, layout: Layout, detail: HeaderDetail = HeaderDetail.FULL) 
                 block.append((RUN_SEPARATOR, OURS))
             if page.leads and detail <= HeaderDetail.NO_SUMMARY:
                 said = "".join([piece for piece, _ in block])
-                block.append((lead_above(page, layout.owns, run[0], said), OURS))
+                block.append((lead_above(page.leads, page.text, layout.owns, run[0], said), OURS))
             changes = replaced[run]
             for piece, start in with_changes(whole, run, changes) if changes else ((whole[run[0] : run[1]], run[0]),):
                 # Callers strip the ends of a context.
