@@ -135,3 +135,17 @@ def test_the_budget_is_for_what_is_read() -> None:
     context = assemble([Hit(Chunk("a", "a", text, 0))], AssemblyConfig(max_tokens=150), query="water")
     assert "Drink water until two hours before." in context.text
     assert context.trace.shortened == ()
+
+
+def test_a_model_that_compresses_reads_no_data() -> None:
+    text = "Bring your card. " * 20 + f"![scan]({PNG}) Drink water until two hours before. " + "Then rest. " * 20
+    prompts = []
+
+    def model(prompt: str) -> str:
+        prompts.append(prompt)
+        return "1"
+
+    config = AssemblyConfig(max_tokens=40, compress="llm")
+    assemble([Hit(Chunk("a", "a", text, 0))], config, query="water", llm=model)
+    assert prompts
+    assert not any(DATA[:20] in prompt for prompt in prompts)

@@ -76,10 +76,9 @@ def ask_model(
     text, pool, config, query = page.text, page.pool, page.config, page.query
     best, free = _not_fitting(page, np.argsort(-best_in_chunks(units, units.values), kind="stable").tolist())
     clean = sanitize_text if config.sanitize else str
-    chunks = [pool.candidates[number].chunk for number in best]
     own = [range(units.firsts[number], units.lasts[number]) for number in best]
     sentences = ([clean(text.text[units.starts[at] : units.ends[at]]) for at in some] for some in own)
-    texts = [(chunk.id, clean(chunk.text)) for chunk in chunks]
+    texts = [(pool.candidates[number].chunk.id, clean(text.of_chunk(number))) for number in best]
     choices = yield from request_choices(texts, sentences, query, free, notes, raises=config.on_store_error == "raise")
     if not choices:
         return units, barred
@@ -103,7 +102,7 @@ def _not_fitting(page: Page, numbers: Sequence[int]) -> tuple[list[int], int]:
     """
     free, room, documents = page.max_tokens, page.config.max_characters or math.inf, set[int]()
     for place, number in enumerate(numbers):
-        text, document = page.pool.candidates[number].chunk.text, bisect_right(page.pool.documents, number) - 1
+        text, document = page.text.of_chunk(number), bisect_right(page.pool.documents, number) - 1
         if document not in documents:
             documents.add(document)
             text = page.headers.around(document, number) + text

@@ -69,6 +69,10 @@ class Text(NamedTuple):
     origins: Sequence[int] = ()
     """Where the chunks began before anything was cut."""
 
+    def of_chunk(self, number: int) -> str:
+        """Return the text of a chunk, with its overlap and without what was cut out."""
+        return self.text[self.begins[number] : self.ends[number]]
+
     def in_chunk(self, number: int, start: int, end: int) -> Span:
         """Return the offsets in a chunk of a part of its text that no cut divides."""
         begin = (self.origins or self.begins)[number] - self.headers[number]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
+from ctxassembly.citations.reader import answer_begin
 from ctxassembly.concurrency import iter_completed
 from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
@@ -174,7 +175,7 @@ def _right_abstention(question: LabeledQuestion, result: SystemResult) -> float 
     """
     if result.answer is None:
         return None if question.is_answerable else float(not result.text.strip())
-    answer = normalize_wording(result.answer)
+    answer = normalize_wording(result.answer[answer_begin(result.answer) :])
     asked_for = (normalize_wording(one.not_enough).rstrip(".") for one in LANGUAGES.values())
     said = not answer or answer.startswith(ABSTENTIONS) or any(sentence in answer for sentence in asked_for)
     return float((said if result.abstained is None else result.abstained) != question.is_answerable)

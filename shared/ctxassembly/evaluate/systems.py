@@ -9,6 +9,7 @@ from inspect import signature
 from typing import Any
 
 from ctxassembly.assembly.call import System as AssemblySystem
+from ctxassembly.citations.reader import answer_begin
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk, Hit
@@ -70,7 +71,7 @@ class SystemResult:
         if self.context is not None:
             resolved = self.context.resolve(self.answer)
             return (*(citation.label for citation in resolved.citations), *resolved.unknown)
-        return tuple(dict.fromkeys(_MARKER.findall(self.answer)))
+        return tuple(dict.fromkeys(_MARKER.findall(self.answer[answer_begin(self.answer) :])))
 
 
 def read_result(value: Any) -> SystemResult:

@@ -72,7 +72,8 @@ def test_sufficiency_by_depth_counts_the_tokens_up_to_the_end_of_the_evidence():
 
 
 @pytest.mark.parametrize(
-    ("answer", "right"), [("Two hours [1].", 1), ("Two [1][2].", 0.5), ("Two [9].", 0), ("Two.", None)]
+    ("answer", "right"),
+    [("Two hours [1].", 1), ("Two [1][2].", 0.5), ("Two [9].", 0), ("Two.", None), ("<think>[2]?</think>Two [1].", 1)],
 )
 def test_citations_are_right_if_their_source_has_evidence(answer: str, right: float | None):
     context = [DRINK, "Go home."]
@@ -86,6 +87,7 @@ NO_ANSWER = "I don't have enough information in the provided context to answer t
     ("is_answerable", "result", "right"),
     [
         (False, {"context": LEAFLET, "answer": NO_ANSWER}, 1),
+        (False, {"context": LEAFLET, "answer": "Hm, two?</think>I don't know."}, 1),
         (False, {"context": LEAFLET, "answer": "On Friday."}, 0),
         (True, {"context": LEAFLET, "answer": f"Sorry. {NO_ANSWER}"}, 0),
         (False, {"context": LEAFLET, "answer": "I don’t know."}, 1),
