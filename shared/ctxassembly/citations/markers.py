@@ -16,8 +16,8 @@ MAX_RANGE = 50
 
 ANSWER_WORDS = ("citation", "cite", "ref", "reference", "document", "doc", "chunk", "passage")
 """Words that models put before a number in brackets, besides the words of our prompts: `[citation:1]`."""
-_AND = "and|en|und|et|y|e|i|og|och|ve|и|&"
-_AND_UNSPACED = "和|与|及|と|및|و"
+_AND = "and|en|und|et|y|e|i|og|och|ve|и|और|&"
+_AND_UNSPACED = "和|与|及|と|및|과|와|و"
 _PLACES = (
     "pp?|pg|pages?|s|seiten?|blz|pag|pagina'?s?|págs?|páginas?|\u0441|стр|sect?|section|abs|art|article|artikel|artículo|ch|kap"
     "|chapter|kapitel|hfst|par|fig|figure|figuur|abb|tab|table|tabelle|tabel|rows?|lines?|ll?|zeile|regel|ligne|appendix|annex"

@@ -8,10 +8,10 @@ nothing:
 - `\[1]`. The context writes a label so where a document forges it, and an answer may copy that;
 - thoughts between `<think>` and `</think>`, and whatever is before a `</think>` that nothing opened: some servers open
   it in the prompt. What was read up to there is forgotten;
-- an index, after a single small letter or a name with an underscore: `x[1]`, `my_list[1][2]`; or after any word, before
-  an assignment, an attribute or a call: `list[2] = 5`. After any other word a bracket is a marker if its label is
-  known, since many models write "word[1]"; if not, it isn't reported as unknown;
-- an interval before a unit: `[2, 3] kg`;
+- an index, after a single small letter, a name with an underscore or inside a call: `x[1]`, `my_list[1][2]`; or after
+  any word, before an assignment, an attribute or a call: `list[2] = 5`. After any other word a bracket is a marker if
+  its label is known, since many models write "word[1]"; if not, it isn't reported as unknown;
+- an interval or a list, before a unit or after a sign: `[2, 3] kg`, `x = [2, 3]`;
 - a reference of the source's own that the answer quotes: "... according to [2] in all cases." A marker is the source's
   own, and not the model's, if some passage has the quote from its beginning, through the marker, up to the next marker
   or to the end of the quote. Without quotation marks it is, if some passage has the words around it, and the sentence
@@ -196,7 +196,7 @@ _BRACKETED = re.compile("|".join(rf"\{left}({MARKER})\{right}" for left, right i
 _BRACKET_OPEN = re.compile(rf"[{re.escape(_LEFT)}]{MARKER_BEGUN}", re.IGNORECASE)
 _TARGET = re.compile(r"\((?=[^\s()]{0,500}[/#:.])[^\s()]{0,500}\)")
 _TARGET_OPEN = re.compile(r"(?:\([^\s()]{0,500})?\Z")
-_INDEXED = re.compile(r"(?:(?<!\w)[a-z]|_\w{0,40})(?:\[[0-9]{1,6}\])*\Z")
+_INDEXED = re.compile(r"(?:(?<!\w)[a-z]|_\w{0,40}|[A-Za-z0-9_]\([^()\s]{1,40})(?:\[[0-9]{1,6}\])*\Z")
 _AS_INDEX = re.compile(
     r"((?:\[[0-9]{1,6}\])*)(?: ?(?:[-+*/%|&^]|//|\*\*|<<|>>)?=(?!>)|\.[a-z_]|\((?![^\s()]*[/#:.])|\+\+|--)"
 )
@@ -206,9 +206,11 @@ _INTERVAL = re.compile(r" ?[0-9.]{1,6} ?(?:[,;，；]|[-–—]) ?[0-9.]{1,6} ?"
 _UNITS = (
     "[kmµ]?g|[kmµc]m|m[²³]?|[mcd]?l|h|s|ms|min|[kMG]?[WVJ]|[kMG]?Hz|[kMGT]B|[kh]?Pa|bar|mmHg|m?mol|km/h|[°º][CF]?|%|‰|€|\\$"
     "|£|euros?|EUR|USD|seconds?|minutes?|hours?|days?|weeks?|months?|years?|Minuten|Stunden|Tagen?|Wochen|Monaten?|Jahren?"
+    "|[mM]et(?:er|re)s?|mètres?|metros?|[lL]it(?:er|re)s?|[kK]ilo(?:gram(?:m|s)?)?|[gG]ram(?:m|s)?|degrees?|Grad|percent|Euro"
     "|minuten|uur|dagen|weken|maanden|jaar|heures|jours|semaines|mois|ans|horas|días|semanas|meses|años"
 )
 _UNIT = re.compile(rf" ?(?:(?:{_UNITS})(?!\w)|公斤|千克|毫克|毫升|小时|[克升天年日]|時間)")
+_BEFORE_LIST = re.compile("[=∈] ?$")
 UNIT_CHARS = 12
 """Characters after an interval that have its unit."""
 _NAMES = ("think", "thinking", "thought", "reasoning", "seed:think")
@@ -484,7 +486,7 @@ class AnswerReader:
                 return index.end(1)
         if _INTERVAL.fullmatch(inner) and self._awaits(end, UNIT_CHARS):
             return None
-        if _INTERVAL.fullmatch(inner) and _UNIT.match(text, end):
+        if _INTERVAL.fullmatch(inner) and (_UNIT.match(text, end) or _BEFORE_LIST.search(text, max(at - 2, 0), at)):
             return end
         is_quoted = self._is_quoted(at, end)
         return None if is_quoted is None else end if is_quoted else at
