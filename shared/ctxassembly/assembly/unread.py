@@ -29,7 +29,7 @@ _LONG_RUN = re.compile(rf"[^A-Za-z0-9+/]{_BASE64}{{60}}")
 _PAYLOAD = r"[^\s\"'<>()\[\]\\]"
 _DATA = (
     rf"(?:(?<!\w)data:(?:[\w.+-]+/[\w.+-]+)?(?:;[\w.=+-]+)*?"
-    rf"(?:;base64,{_PAYLOAD}*{_LINES}|,{_PAYLOAD}{{32,}}|[^,\s]{{0,60}},<svg\b[^\n]{{0,20000}}?</svg>))"
+    rf"(?:;base64,{_PAYLOAD}*{_LINES}|,{_PAYLOAD}{{32,}}|[^,\s]{{0,60}},<svg\b(?:(?!data:)[^\n]){{0,20000}}?</svg>))"
 )
 _TITLE = r"(?: +(?:\"[^\"\n]*\"|'[^'\n]*'))?"
 _UNREAD = re.compile(

@@ -139,7 +139,7 @@ class SourceQuotes:
     def is_copied(self, text: str, marker: Span, words: int, after: str = "") -> bool:
         """Return True if some source has the marker with so many `words` before it, and with what is `after` it."""
         at, end = marker
-        before = _BREAK.split(text[max(at - LOOKBACK, 0) : at])[-1]
+        before = _BREAK.split(text[max(at - QUOTE_CHARS // 4, 0) : at])[-1]
         last = before.split()[-words:]
         has_blanks = bool(last) and is_spaced(last[-1])
         said = " ".join(last) if has_blanks else "".join(last)[-4:]

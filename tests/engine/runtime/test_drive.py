@@ -188,7 +188,7 @@ ENDS = """
 import asyncio, os, threading, time
 from ctxassembly import AssemblyConfig, Chunk, Hit, aassemble
 
-HITS = [Hit(Chunk("a", "a", "Drink water."))]
+HITS = [Hit(Chunk("a", "a", "Drink water.", metadata=dict(source="a")))]
 began = threading.Event()
 
 def hang(text):
