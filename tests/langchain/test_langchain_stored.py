@@ -112,7 +112,9 @@ def test_chunks_that_do_not_show_their_order_are_reported_and_left_alone(stored:
     twice = [*split("twice.pdf"), *split("twice.pdf")]
     store = stored(kind, [*split("a.pdf", offsets=False), *split("b.pdf"), *twice, Document("Alone.")])
     bare = stored(kind, split("a.pdf", offsets=False), **({"table": "bare"} if kind in TABLES else {}))
-    with pytest.warns(NothingToJoinWarning, match=r"Fix: number_stored_chunks\(vectorstore\)"):
+    in_order = r"number_stored_chunks\(vectorstore, trust_insertion_order=True\)"
+    again = r"vectorstore.add_documents\(number_chunks\(documents, id_of=uuid_of\)\)"
+    with pytest.warns(NothingToJoinWarning, match=f"Fix: {again if kind == 'qdrant' else in_order}"):
         over(bare).invoke(QUERY)
     report = number_stored_chunks(store)
     assert (report.documents, report.unordered, report.nameless) == (1, ("a.pdf", "twice.pdf"), 1)

@@ -145,7 +145,7 @@ def _separate_hits(
     chunks = separate_documents(versions, contradictions)
     # Nothing in the store says what is next to a hit that it holds no more, or never held.
     unstored = {id(hit) for hit in fetched.unstored_hits if hit.document_id in fetched.known_documents}
-    taken = {hit.chunk.document_id for hit in hits}
+    taken = {chunk.document_id for chunk in (*chunks, *(hit.chunk for hit in hits))}
     for place, hit in enumerate(hits):
         if hit.key in alone:
             chunks[place] = without_place(chunks[place])
