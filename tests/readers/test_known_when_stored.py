@@ -168,6 +168,7 @@ def test_hits_of_two_versions_have_labels_of_their_own(key: str, values: tuple[s
     ]
     context = ContextAssembler(config=AssemblyConfig()).as_context().invoke(hits)
     assert [citation.source for citation in context.citations] == ["leave.md", "leave.md"]
+    assert "document 'leave.md': hits of several versions, each read apart" in context.trace.notes
 
 
 @pytest.mark.parametrize("key", ["indexed_at", "updated_at"])

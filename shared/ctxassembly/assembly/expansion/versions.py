@@ -59,6 +59,8 @@ def split_versions(
         split.append(renumber_document(chunk, number, taken))
     many = f"store: {pluralize(len(others), 'chunk')} of another version left out; the first is"
     notes = [f"{many} {safe_repr(others[0].id, 80)}"] if others else []
+    several = [name for name, own in known.items() if len(own) > 1]
+    notes += [f"document {safe_repr(name, 80)}: hits of several versions, each read apart" for name in several]
     return split[: len(hits)], split[len(hits) :], notes
 
 
