@@ -90,7 +90,7 @@ class Call:
         duplicates = Duplicates(config, self.log, can_embed=False)
         policy = fetch_policy(config, None, self.store)
         admitted = self.admitted._replace(candidates=tuple(hits))
-        found, usable = yield from expand_hits(admitted, config, policy, duplicates, self.log)
+        found, usable = yield from expand_hits(admitted, config, None, policy, duplicates, self.log)
         self.neighbors.extend(found)
         for far in (candidate for candidate in found if candidate.distance > window):
             self.drop(far, OUTSIDE_WINDOW)

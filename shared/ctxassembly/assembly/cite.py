@@ -163,6 +163,8 @@ def _citation(
     best, own = pool.candidates[label.best], [pool.candidates[at].chunk for at in label.chunks]
     chunk = best.chunk
     heading = reader.heading(chunk, own)
+    others = [copy for at in label.chunks for copy in pool.copies.get(pool.candidates[at].key, ())]
+    elsewhere = [reader.heading(copy, [copy]).source for copy in others if copy.document_id != chunk.document_id]
     return Citation(
         label=number,
         span=span,
@@ -181,6 +183,7 @@ def _citation(
         metadata=copy_metadata(chunk.metadata),
         shortened=tuple([shortened[at] for at in label.chunks if at in shortened]),
         reference=reader.reference(heading),
+        same_text_in=tuple(dict.fromkeys(name for name in elsewhere if name != heading.source)),
     )
 
 

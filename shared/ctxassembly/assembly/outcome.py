@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,6 +27,7 @@ from ctxassembly.assembly.select.relevant import stopped_note
 from ctxassembly.assembly.units import Barred
 from ctxassembly.context import Context
 from ctxassembly.data.candidates import BELOW_CUTOFF, EMPTY, OUTSIDE_WINDOW, Candidate, Reason, Shortening
+from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Shortened, Trace
 from ctxassembly.lazy import LateTuple
@@ -42,6 +44,14 @@ class Found(NamedTuple):
     """Hits and neighbors without copies."""
     copies: Mapping[int, tuple[Candidate, Reason]]
     """The original of each copy, by the key of the copy, and why it is one."""
+
+    def copied_chunks(self) -> dict[int, list[Chunk]]:
+        """Return the copies of each original by its key."""
+        found = defaultdict[int, list[Chunk]](list)
+        for one in (*self.admitted.candidates, *self.neighbors) if self.copies else ():
+            if one.key in self.copies:
+                found[self.copies[one.key][0].key].append(one.chunk)
+        return found
 
 
 def make_context(

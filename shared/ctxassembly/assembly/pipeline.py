@@ -71,7 +71,7 @@ def assemble_flow(call: AssemblyCall, services: Services, clock: Callable[[], fl
         raise ConfigError.missing("llm", "compress='llm'", "a language model", "compress='extractive'")
     log = TraceRecorder(clock, services.is_observed)
     found = yield from _gather(call, config, query, services, log)
-    pool = make_pool(found.candidates, by_document=config.enabled)
+    pool = make_pool(found.candidates, by_document=config.enabled)._replace(copies=found.copied_chunks())
     labels = reserve_labels(call.conversation, config.first_label, most_labels(config, pool))
     try:
         page = _page(pool, found, (config, query, call), labels, log)
@@ -137,7 +137,7 @@ def _gather(
         check_vectors((*admitted.candidates, *admitted.empty))
     duplicates = Duplicates(config, log, can_embed=services.can_embed)
     policy = fetch_policy(config, query, services.store)
-    neighbors, candidates = yield from expand_hits(admitted, config, policy, duplicates, log)
+    neighbors, candidates = yield from expand_hits(admitted, config, query, policy, duplicates, log)
     return Found(admitted, neighbors, candidates, duplicates.originals())
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
 from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Chunk
 
 
 class Pool(NamedTuple):
@@ -16,6 +17,8 @@ class Pool(NamedTuple):
     candidates: Sequence[Candidate]
     documents: Sequence[int]
     """The number of the first candidate of each document."""
+    copies: Mapping[int, Sequence[Chunk]] = {}
+    """The copies of a candidate's text, which were left out, by its key."""
     unread: Sequence[Candidate] = ()
     """Chunks without any text that a model reads."""
 

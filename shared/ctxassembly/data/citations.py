@@ -126,6 +126,8 @@ class Citation:
     reference: str = ""
     """The source and the place in it, ready to be shown: "report.pdf § Executive Summary", "figures.xlsx § Sheet1 Row
     42" or "report.pdf, page 3"."""
+    same_text_in: tuple[str, ...] = ()
+    """The sources of other documents that have the text of a cited chunk: copies of it were left out."""
 
 
 @dataclass(frozen=True, slots=True)

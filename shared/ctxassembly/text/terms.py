@@ -42,7 +42,7 @@ _GROUPED = re.compile(rf"(?<![\w.,])(?:\d{{1,3}}(?:[{_MARKS}]\d{{3}})+|\d{{1,2}}
 _ANY_MARK = 0
 """The code that replaces each of the marks."""
 MIN_GROUPED, MIN_GROUPED_BY_TWO = 4, 6
-"""Digits of the shortest number that may be in groups."""
+"""Digits of the shortest number that may be in groups, of three and of two."""
 
 
 class Terms(NamedTuple):
@@ -85,8 +85,8 @@ def query_terms(query: str) -> Terms:
     for word in stem_of:
         if word.isdecimal() and len(word) >= MIN_GROUPED:
             by_three, by_two = range(len(word) % 3 or 3, len(word), 3), range(len(word) % 2 + 1, len(word) - 2, 2)
-            for borders in (by_three, by_two)[: 1 + (len(word) >= MIN_GROUPED_BY_TWO)]:
-                wholes.append((term_of[word], np.insert(_plain(word), borders, _ANY_MARK)))
+            ways = (by_three, by_two) if len(word) >= MIN_GROUPED_BY_TWO else (by_three,)
+            wholes += [(term_of[word], np.insert(_plain(word), borders, _ANY_MARK)) for borders in ways]
     return Terms(
         keys, begins, [*longs.values(), *names.values()], [_plain(word)[STEM:-ENDING] for word in longs], wholes
     )

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from ctxassembly.data.chunks import Chunk
@@ -30,6 +31,19 @@ _NOTE = re.compile(r"\([^()]*\)\s*$")
 _HEADING = re.compile(r"\s*(?:\#{1,6}[ \t]+([^\n]+)|(\S[^\n]*)\n(?:={3,}|-{3,})[ \t]*(?:\n|$))")
 _WORD = re.compile(r"\w+")
 _FOLDERS, _ENDING = re.compile(r".*[/\\]", re.DOTALL), re.compile(r"\.\w{1,5}$")
+
+_WORDS, _PARTS = re.compile(r"[^\W_]+"), re.compile(r"[^\W\d_]{3,}|\d{3,}")
+
+
+@lru_cache(4_096)
+def name_words(name: str) -> frozenset[str]:
+    """Return the words of a name, and the letters and digits that they are made of.
+
+    >>> sorted(name_words("FY2018_10K"))
+    ['10k', '2018', 'fy2018']
+    """
+    name = name.lower()
+    return frozenset((*_WORDS.findall(name), *_PARTS.findall(name)))
 
 
 def comparable(text: str) -> str:

@@ -7,6 +7,9 @@ trace says so of both.
 A copy has the whole text of another chunk, outer white space apart. Beginnings, ids and content hashes prove nothing:
 chunks begin alike, splitters copy ids and hashes from the document to all its chunks, and stores count from 0 again.
 The better-ranked one is kept, or by date the newest; it inherits the best rank and score of those it represents.
+
+A text may be in several documents: each manual says how to reset its device. For a question all are candidates, and
+what is next to each of them, until it is known which of the documents the question names; the copy there is kept.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
+from ctxassembly.assembly.dedup.named import document_fits
 from ctxassembly.assembly.dedup.near import compare_wording, find_near
 from ctxassembly.assembly.dedup.semantic import find_close, request_vectors
 from ctxassembly.assembly.dedup.similar import find_similar, is_newer
@@ -65,18 +69,27 @@ class Duplicates:
             groups.setdefault(originals.get(candidate.key, candidate).key, []).append(candidate)
         return tuple([_heir(key, group) if len(group) > 1 else group[0] for key, group in groups.items()])
 
-    def drop_exact(self, candidates: Candidates) -> Generator[Request, Any, Candidates]:
-        """Return `candidates` without exact copies. Of all copies of a text the first one is kept, or a newer one."""
+    def drop_exact(
+        self, candidates: Candidates, query: str | None = None, *, apart: bool = False
+    ) -> Generator[Request, Any, Candidates]:
+        """Return `candidates` without exact copies; if `apart`, copies in other documents stay.
+
+        Of all copies of a text the newest is kept, if dates decide, else the one whose document `query` names, else the
+        first one.
+        """
         yield from self._log.begin("dedup", len(candidates))
         if self._config.prefer_version == "newest":
             self._read_dates(candidates)
-        by_text: dict[str, list[Candidate]] = defaultdict(list)
+        by_text: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
         for candidate in candidates:
-            by_text[candidate.chunk.text.strip()].append(candidate)
+            by_text[candidate.chunk.text.strip(), candidate.chunk.document_id if apart else ""].append(candidate)
+        groups = [group for group in by_text.values() if len(group) > 1]
+        fits = document_fits(candidates, groups, query, self._config.keys) if query and groups else {}
         originals: dict[int, Candidate] = {}
-        for group in by_text.values():
-            original = group[0]
-            for candidate in group[1:]:
+        for group in groups:
+            first, *others = sorted(group, key=lambda one: -fits.get(one.chunk.document_id, 0.0))
+            original = first
+            for candidate in others:
                 if is_newer(self._dates.get(candidate.key), self._dates.get(original.key)):
                     original = candidate
             originals |= {candidate.key: original for candidate in group if candidate is not original}

@@ -48,6 +48,7 @@ Positions = Mapping[tuple[str, str], int]
 def expand_hits(
     admitted: AdmittedHits,
     config: AssemblyConfig,
+    query: str | None,
     policy: FetchPolicy,
     duplicates: Duplicates,
     log: TraceRecorder,
@@ -59,15 +60,17 @@ def expand_hits(
     hits = admitted.candidates
     if not config.enabled:
         return (), hits
-    # A copy of a hit brings no neighbors of its own, so copies go before the store is asked.
+    # A copy of a hit brings no neighbors of its own, so copies go before the store is asked. But a query may tell the
+    # documents of a shared text apart, by what is next to it.
+    asked = query if policy.window and config.is_query_aware(query) else None
     if config.dedup != "none":
-        hits = yield from duplicates.drop_exact(hits)
+        hits = yield from duplicates.drop_exact(hits, apart=asked is not None)
     yield from log.begin("expand", len(hits))
     hits, neighbors = yield from _add_neighbors(hits, admitted, config, policy, log)
     usable = (*hits, *neighbors)
     yield from log.end(len(usable))
-    if neighbors and config.dedup != "none":  # neighbors bring copies of their own
-        usable = yield from duplicates.drop_exact(usable)
+    if (neighbors or asked) and config.dedup != "none":  # neighbors bring copies of their own
+        usable = yield from duplicates.drop_exact(usable, asked)
     usable = duplicates.drop(usable, find_containers(usable), CONTAINED)
     if config.dedup in ("near", "semantic"):
         usable = yield from duplicates.drop_similar(usable)
@@ -217,6 +220,8 @@ def _score_neighbors(
         at, name = positions[chunk.document_id, chunk.id], chunk.document_id
         own = places.get(name, [])
         nearby = hits_of[name][bisect_left(own, at - policy.window) : bisect_right(own, at + policy.window)]
+        if not nearby and chunk.index == 0:  # asked for, since it may say which document has a text of many
+            nearby = hits_of[name]
         if policy.access is not None and nearby:
             nearby = policy.access.filter_agreeing(chunk, nearby)
         if nearby:

@@ -7,8 +7,8 @@ kinds of references go together. Where that fails each kind goes alone, so nothi
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -135,6 +135,7 @@ class _Search:
         mentions: tuple[ChunkRef, ...] = ()
         if is_first:  # all around an index is known beforehand
             wanted += index_refs(self._hits, policy.window, (*self._hits, *self._known.values()))
+            wanted += [ref for ref in _beginnings(self._hits) if ref not in wanted]
         if self._without_index:
             offsets = policy.offset_window, config.keys.page
             wanted += link_refs(self._without_index, self._known, config.window, *offsets)
@@ -239,6 +240,15 @@ class _Search:
                 self.fetched.offset_answered.add(chunk.id)
         whole = (ref.document_id for ref in wide if ref.around_offset is None)
         self.fetched.complete_documents.update(name for name in whole if name in returned)
+
+
+def _beginnings(hits: Sequence[Chunk]) -> Iterator[ChunkRef]:
+    """Yield references to the first chunks of documents that have a text of another one: a title may be there."""
+    times = Counter(hit.text.strip() for hit in hits)
+    if len(times) < len(hits):
+        seen = {hit.lookup_id for hit in hits if hit.index == 0}
+        named = (hit.lookup_id for hit in hits if hit.index and times[hit.text.strip()] > 1)
+        yield from (ChunkRef(name, 0) for name in dict.fromkeys(named) if name not in seen)
 
 
 def _ask_store(

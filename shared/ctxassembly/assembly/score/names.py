@@ -8,9 +8,7 @@ questions are answered by two documents of which the second is named in the firs
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +17,7 @@ from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.units import Units
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.text.titles import comparable, find_titles, read_title
+from ctxassembly.text.titles import comparable, find_titles, name_words, read_title
 from ctxassembly.wording.languages import stop_words
 
 if TYPE_CHECKING:
@@ -29,19 +27,6 @@ MAX_BEST = 8
 """The best sentences, whose mentions count: with 4 or 16 the context has as much of the evidence."""
 REST_SHARE = 0.5
 """A sentence that names a document is about what begins it: its other chunks get half. A question may be about all."""
-_WORDS = re.compile(r"[^\W_]+")
-_PARTS = re.compile(r"[^\W\d_]{3,}|\d{3,}")
-
-
-@lru_cache(4_096)
-def name_words(name: str) -> frozenset[str]:
-    """Return the words of a name, and the letters and digits that they are made of.
-
-    >>> sorted(name_words("FY2018_10K"))
-    ['10k', '2018', 'fy2018']
-    """
-    name = name.lower()
-    return frozenset((*_WORDS.findall(name), *_PARTS.findall(name)))
 
 
 def name_values(pool: Pool, query: str, keys: MetadataKeys) -> Floats:
