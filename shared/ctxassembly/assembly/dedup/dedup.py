@@ -42,6 +42,8 @@ class Duplicates:
         self._dates: dict[int, float | None] = {}
         """The date of the last update by key, if it decides which of two copies stays."""
         self._originals: dict[int, tuple[Candidate, Reason]] = {}
+        self.unnamed = set[str]()
+        """The ids of documents of which copies alone were found, of texts in another one that the query names."""
 
     def originals(self) -> dict[int, tuple[Candidate, Reason]]:
         """Return for each copy, by key, the candidate that represents it in the end, and the reason.
@@ -87,13 +89,16 @@ class Duplicates:
         fits = document_fits(candidates, groups, query, self._config.keys) if query and groups else {}
         originals: dict[int, Candidate] = {}
         for group in groups:
-            first, *others = sorted(group, key=lambda one: -fits.get(one.chunk.document_id, 0.0))
+            first, *others = sorted(group, key=lambda one: -fits[one.chunk.document_id].whole if fits else 0)
             original = first
             for candidate in others:
                 if is_newer(self._dates.get(candidate.key), self._dates.get(original.key)):
                     original = candidate
             originals |= {candidate.key: original for candidate in group if candidate is not original}
         kept = self.drop(candidates, originals, EXACT_DUPLICATE)
+        standing = {one.chunk.document_id for one in kept if one.is_hit}
+        best = max((fit.name for name, fit in fits.items() if name in standing), default=0.0)
+        self.unnamed = {name for name, fit in fits.items() if name not in standing and fit.name < best}
         yield from self._log.end(len(kept), lambda: count_by_reason([EXACT_DUPLICATE] * len(originals)))
         return kept
 

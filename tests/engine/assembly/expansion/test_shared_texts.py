@@ -50,7 +50,7 @@ def test_the_copy_whose_document_the_question_names_is_kept(
     for given in (manuals, manuals[::-1]):
         context = ask(query.format(asked), given, max_tokens=60)
         assert f"{shared}\nThen it shows a {DEVICES[asked]} light." in context.text
-        assert context.text.count(shared) == 1
+        assert context.text.count(shared) == context.text.count(" light.") == 1
 
 
 def test_what_is_next_to_each_copy_competes():
