@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ctxassembly.text.kinds import CLOSING, LETTER, NEWLINE, SPACE, STOP, WIDE_STOP, table_of
-from ctxassembly.text.sentence_starts import last_characters
+from ctxassembly.text.kinds import CLOSING, LETTER, NEWLINE, SPACE, STOP, WIDE_STOP, last_characters, table_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,9 +18,9 @@ from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.render.page import Page
 from ctxassembly.assembly.units import Units, divide, sentence_units
 from ctxassembly.data.chunks import find_flagged
+from ctxassembly.text.kinds import last_characters
 from ctxassembly.text.lines import read_lines
 from ctxassembly.text.scan import scan
-from ctxassembly.text.sentence_starts import last_characters
 from ctxassembly.text.sentences import PAD
 
 if TYPE_CHECKING:
