@@ -29,7 +29,9 @@ from ctxassembly.text.sentences import PAD
 _GAP = PAD[:2]
 """Between texts that don't continue each other."""
 _NEXT_LINE = "\n"
-"""Between two chunks where a splitter stripped white space."""
+"""Between two chunks where a splitter stripped white space, but for one blank inside a line."""
+MIN_LINE = 60
+"""Characters of a line that ends in a stop from which on it is one of a paragraph, and not of a list or a poem."""
 
 
 class Joint(NamedTuple):
@@ -42,7 +44,7 @@ class Joint(NamedTuple):
     glue: str
 
 
-_TOUCHING = Joint(0, 0, _NEXT_LINE)
+_TOUCHING, _INSIDE_LINE = Joint(0, 0, _NEXT_LINE), Joint(0, 0, " ")
 _UNKNOWN = Joint(0, 0, _NEXT_LINE)
 """The same, unless the texts of all such pairs show an overlap."""
 
@@ -169,11 +171,12 @@ def _find_join(first: Chunk, second: Chunk, is_adjacent: bool, min_chars: int, m
             return None
         shared = shared_length(first.text, second.text, min_chars)
         return Joint(shared, 0, "") if 0 < shared <= (max_chars or shared) else None
-    if (recorded := _recorded(first, second)) is not None:
+    recorded = _recorded(first, second)
+    if recorded is not None and recorded is not _TOUCHING:
         return recorded
     # A gap of a few characters is white space that the splitter stripped: there is no overlap to look for.
-    if offset_overlap is not None and offset_overlap >= -min_chars:
-        return _TOUCHING
+    if recorded is _TOUCHING or (offset_overlap is not None and offset_overlap >= -min_chars):
+        return _INSIDE_LINE if offset_overlap == -1 and _is_one_line(first.text, second.text) else _TOUCHING
     if offset_overlap is not None and first.index is None and second.index is None and _is_gap(first, second):
         return None
     # Adjacent, with unknown or wrong offsets.
@@ -196,6 +199,20 @@ def _recorded(first: Chunk, second: Chunk) -> Joint | None:
     if not header or not first.text.endswith(second.text[header:length]):
         return None
     return Joint(length, header, "" if header < length else _NEXT_LINE)
+
+
+def _is_one_line(first: str, second: str) -> bool:
+    """Return whether one line goes on in `second`: a row that was cut, a sentence, or a paragraph of several.
+
+    The one character that a splitter stripped between the two was a blank, then.
+    """
+    last, following = first.rpartition("\n")[2], second.partition("\n")[0]
+    if last.startswith("|"):
+        return not last.endswith("|") or not following.startswith("|")
+    if not following[:1].isalnum():
+        return False
+    is_ended = last.endswith((".", "!", "?"))
+    return len(last) >= MIN_LINE if is_ended else "\n" not in first and following[:1].islower()
 
 
 def _contained(first: str, second: str, min_chars: int) -> int:

@@ -20,6 +20,7 @@ from ctxassembly.text.scan import scan
 
 if TYPE_CHECKING:
     from ctxassembly.assembly.units import Bools, Ints
+    from ctxassembly.text.kinds import Codes
 
 _RULE = re.compile(r"\n([^\S\n]*\|[ \t:|+=]*-[ \t:|+=-]*)(?=\r?\n)")
 """A rule with the break before it, which is found 15 times as fast as the beginning of a line."""
@@ -34,6 +35,9 @@ SEPARATORS = {"\t": 1, ";": 1, ",": 2}
 _QUOTED = re.compile(r'"[^"\n]*"')
 SAME_LINES = 3
 """The lines at the beginning of such a document that have as many separators."""
+MAX_GROUP = 60
+"""Characters of the longest line between rows that names a group of them."""
+_FEED, _LETTER, _DIGIT = ord("\n"), re.compile(r"[^\W\d_]"), re.compile(r"\d")
 MAX_LINES = 2_000
 """Characters in which they are looked for."""
 
@@ -107,25 +111,45 @@ def _separated_rows(text: Text, units: Units, lines: Lines, heads: list[Head]) -
 
 def rows_with_heads(text: Text, pool: Pool, units: Units) -> tuple[Ints, Ints]:
     """Return the numbers of the sentences in rows whose head is known, and for each the number of its head."""
-    if not find_heads(text, pool, has_rows="|" in text.text or "<t" in text.text):
-        return np.zeros(0, np.intp), np.zeros(0, np.intp)
     known = scan(text.text)
     lines = read_lines(units.starts, units.ends, known.kinds, known.plain)
-    _, heads = read_rows(text, pool, units, lines)
+    _, heads = read_rows(text, pool, units, lines, known.plain)
     rows = np.flatnonzero(heads != np.arange(len(heads)))
     return rows, heads[rows]
 
 
-def read_rows(text: Text, pool: Pool, units: Units, lines: Lines) -> tuple[Bools, Ints]:
-    """Return which sentences are in a row of separated values, and for each of any row the head of its table.
+def read_rows(text: Text, pool: Pool, units: Units, lines: Lines, plain: Codes) -> tuple[Bools, Ints]:
+    """Return which sentences are in a row of separated values or of cells, and for each of any row the table's head.
 
     A head, and a sentence of which none is known, has its own number.
     """
     heads = find_heads(text, pool, has_rows=bool(lines.is_row.any()))
     line = np.maximum.accumulate(np.where(lines.begins | ~units.continues, np.arange(len(units.starts)), 0))
     is_separated = _separated_rows(text, units, lines, heads)[line]
+    is_cells, first = _cell_rows(text, units, lines, plain)
+    is_cells &= ~(lines.is_row | is_separated)
     lines = lines._replace(is_row=lines.is_row | is_separated)
-    return is_separated, _heads_of_rows(text, units, lines, heads)
+    return is_separated | is_cells, np.where(is_cells, first, _heads_of_rows(text, units, lines, heads))
+
+
+def _cell_rows(text: Text, units: Units, lines: Lines, plain: Codes) -> tuple[Bools, Ints]:
+    """Return which sentences are rows with a cell a line, as in filings: a label, and lines without letters below it.
+
+    And for each one the first row of its table, which mostly has the years or other names of the columns; short lines
+    between rows, such as the name of a group, divide no table.
+    """
+    feeds = np.flatnonzero(plain == _FEED)
+    may_be = ~lines.is_ended & (np.searchsorted(feeds, lines.last) > np.searchsorted(feeds, lines.first))
+    is_row = np.zeros(len(may_be), bool)
+    for number in np.flatnonzero(may_be & lines.begins).tolist():
+        last_line = text.text[lines.first[number] : lines.last[number] + 1].rsplit("\n", 1)[1]
+        is_row[number] = _LETTER.search(last_line) is None and _DIGIT.search(last_line) is not None
+    numbers = np.arange(len(is_row))
+    is_group = lines.begins & ~lines.is_ended & ~lines.is_item & (lines.last - lines.first < MAX_GROUP)
+    run = run_starts(is_row | is_group, ~units.continues)
+    first = np.full(len(is_row), len(is_row))
+    np.minimum.at(first, run[is_row], numbers[is_row])
+    return is_row, np.where(is_row, first[run], numbers)
 
 
 def run_starts(mask: Bools, begins: Bools) -> Ints:

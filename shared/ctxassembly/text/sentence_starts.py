@@ -109,6 +109,9 @@ def _begins(lines: Ints, kinds: Bytes, plain: Codes) -> Bools:
     for number in np.flatnonzero(goes_on & ((lengths > MAX_CELL) | (first == _BAR))).tolist():
         goes_on[number] = not (kinds[lines[number] : ends[number] + 1] & LETTER).any()
     goes_on &= ~_IS_BRACE[first]  # a line of JSON or code
+    # Numbers below a blank line and a sentence are a row of their own, such as the years above a table.
+    is_apart = (kinds[lines[1:] - 2] & NEWLINE > 0) & (kinds[ends[:-1]] & (STOP | WIDE_STOP) > 0)
+    goes_on[1:] &= ~(is_apart & is_digit(first[1:]))
     goes_on[1:] |= is_wrapped(lines, ends, kinds, plain)
     goes_on[:1] = False
     begins: Bools = ~goes_on

@@ -34,6 +34,7 @@ from ctxassembly.wording.unicode import apply_replacements, invalid_characters
 _ITEM = re.compile(r"[0-9]{1,9}[.)](?=\s)")
 """The number of a list item, as in Markdown."""
 _WORD = re.compile(r"[^\W_]")
+MIN_RULE = 3
 _TABLE_RULE = re.compile(r"[\s|:+=-]+")
 _COLUMNS = re.compile(r"[\s|:+]+")
 _ANGLES = re.compile(
@@ -60,7 +61,8 @@ def _find_forms(patterns: FormPatterns, text: str) -> list[int]:
         line = text[begin : end if end >= 0 else len(text)]
         offsets = fold_offsets(line)
         said = "".join([line[at] for at in offsets])
-        begins += [begin + offsets[at] for at in _find_folded(patterns.form, fold_lookalikes(line), said)]
+        if not _is_below_heading(text, begin, line):
+            begins += [begin + offsets[at] for at in _find_folded(patterns.form, fold_lookalikes(line), said)]
         found = patterns.prefilter.search(small, begin + len(line))
     return begins
 
@@ -82,6 +84,16 @@ def _find_folded(form: re.Pattern[str], line: str, said: str) -> Iterator[int]:
             return
         else:
             at += 1
+
+
+def _is_below_heading(text: str, begin: int, line: str) -> bool:
+    """Return True if `line`, which begins at `begin`, has asterisks as many as the heading right above has characters.
+
+    Three of them are our rule in Markdown, and dashes always are.
+    """
+    rule = line.rstrip()
+    heading = text[text.rfind("\n", 0, begin - 1) + 1 : begin - 1].rstrip()
+    return len(rule) > MIN_RULE and not rule.strip("*") and len(heading) == len(rule) and bool(_WORD.search(heading))
 
 
 def _is_table_rule(line: str) -> bool:

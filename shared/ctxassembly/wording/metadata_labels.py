@@ -24,6 +24,8 @@ MAX_NUMBER_DIGITS = 9
 """Most digits of a page or a row that is read as a number."""
 _FOLDERS, _ROMAN = re.compile(r".*[/\\](?=[^/\\])", re.DOTALL), re.compile("[ivxl]+", re.IGNORECASE)
 _LISTS = (list, tuple, range, set, frozenset)
+_NO_HEADING = "#TITLE#"
+"""What LangChain's HTMLSectionSplitter writes as the heading of text before the first one."""
 _ITEM_SEPARATORS = {"section": " > "}
 """The text between the items of a list, where it isn't a comma."""
 
@@ -135,7 +137,7 @@ def line_of(value: Any, name: str) -> str | None:
     # LlamaIndex writes the path of a section with slashes around it.
     if name == "section" and line[:1] == "/" == line[-1:]:
         line = line.strip("/ ")
-    return line or None
+    return None if line in ("", _NO_HEADING) else line
 
 
 def _items(value: Any) -> Iterator[Any]:

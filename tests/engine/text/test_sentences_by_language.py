@@ -123,8 +123,8 @@ def test_a_full_line_without_a_stop_goes_on_in_every_script(text: str):
         "Dr. Anna Meyer  0201 555 1234\nDr. Bo Li  0201 555 1235",
         "12 Long Street\nOldtown\n4567 Newland",
         (
-            "Shall I compare thee to a summer's day,\nThou art more lovely and more temperate,\nRough winds do shake the "
-            "darling buds of May,\nAnd summer's lease hath all too short a date"
+            "Shall I compare thee to a summer's day,\nThou art more lovely and more temperate,\n"
+            "Rough winds do shake the darling buds of May,\nAnd summer's lease hath all too short a date"
         ),
         "self.assertEqual(find(words, 5), something_long)\nreturn words",
         "x = compute(something_long, other_long_name, third)\ny = compute(more)",

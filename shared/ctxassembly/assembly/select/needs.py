@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SHORT = 60
 """Characters below which a sentence says little without the one next to it."""
+MIN_ITEMS, MAX_STEM = 2, 200
+"""The fewest items below a sentence that is their stem, and its most characters."""
 _COLONS = table_of(":\uff1a")
 
 
@@ -36,7 +38,7 @@ def with_needs(text: Text, pool: Pool, units: Units) -> Units:
     is_linked = np.append(units.continues[1:], False)  # the next sentence goes on
     ends_paragraph = lines.ends_paragraph | ~is_linked
     line = np.maximum.accumulate(np.where(begins_line, numbers, 0))
-    is_separated, head = read_rows(text, pool, units, lines)
+    is_separated, head = read_rows(text, pool, units, lines, plain)
     lines = lines._replace(is_row=lines.is_row | is_separated)
     is_row, is_item = lines.is_row, lines.is_item
     has_colon = _COLONS[plain[lines.last]]
@@ -60,8 +62,12 @@ def with_needs(text: Text, pool: Pool, units: Units) -> Units:
     # Sentences of an item that begin no line, or an indented one, belong to it.
     is_other = begins_line & (is_item | (lines.first == lines.starts))
     in_list = is_item[np.maximum.accumulate(np.where(is_other, numbers, 0))]
-    stem = run_starts(in_list, ~units.continues) - 1
-    has_stem = in_list & (stem >= 0) & introduces[stem]
+    list_starts = run_starts(in_list, ~units.continues)
+    stem = list_starts - 1
+    # "The tenant is forbidden the following." above two items or more; a single one may be a heading.
+    is_long = np.bincount(list_starts, is_item & in_list, size)[list_starts] >= MIN_ITEMS
+    is_sentence = lines.ends & lines.is_ended & is_linked & (lines.last - lines.first < MAX_STEM)
+    has_stem = in_list & (stem >= 0) & (introduces[stem] | (is_long & is_sentence[stem]))
     needs = np.where(has_stem, stem, needs)
     if is_row.any():
         # A head says nothing without a row.
