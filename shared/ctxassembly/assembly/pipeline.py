@@ -190,4 +190,4 @@ def _scored(text: Text, pool: Pool, config: AssemblyConfig, query: str | None) -
     # Of a chunk that is shortened, the sentences that answer best are kept, whatever chunks are ranked by.
     if config.is_query_aware(query) or (config.compress != "none" and query and query.strip()):
         return score_by_query(text, pool, sentence_units(text), query or "", config.keys)
-    return score_by_rank(pool, sentence_units(text) if config.compress != "none" else chunk_units(text))
+    return score_by_rank(pool, sentence_units(text) if config.compress != "none" else chunk_units(text), config.window)

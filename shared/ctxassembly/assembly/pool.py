@@ -17,10 +17,10 @@ class Pool(NamedTuple):
     candidates: Sequence[Candidate]
     documents: Sequence[int]
     """The number of the first candidate of each document."""
-    copies: Mapping[int, Sequence[Chunk]] = {}
-    """The copies of a candidate's text, which were left out, by its key."""
     unread: Sequence[Candidate] = ()
     """Chunks without any text that a model reads."""
+    copies: Mapping[int, Sequence[Chunk]] = {}
+    """The copies of a candidate's text, which were left out, by its key."""
 
 
 def make_pool(candidates: Iterable[Candidate], *, by_document: bool = True) -> Pool:

@@ -31,7 +31,7 @@ _TAGGED_HEAD = re.compile(
 )
 _CELL = re.compile(r"<t[dh]\b")
 SEPARATORS = {"\t": 1, ";": 1, ",": 2}
-"""The fewest of each in the first line of a document of separated values: a sentence may have a comma, too."""
+"""The fewest of each in the first line of a document of separated values: a sentence may have a comma and a blank."""
 _QUOTED = re.compile(r'"[^"\n]*"')
 SAME_LINES = 3
 """The lines at the beginning of such a document that have as many separators."""
@@ -78,10 +78,12 @@ def _above_rule(whole: str, start: int, end: int) -> tuple[int, int, str, int] |
 def _first_line(text: Text, document: int) -> Head | None:
     """Return the first line of a document of separated values; None if it is another document."""
     start = text.opens[document]
-    lines = text.text[start : start + MAX_LINES].split("\n", SAME_LINES)[:SAME_LINES]
+    lines = [*filter(None, text.text[start : start + MAX_LINES].split("\n"))][:SAME_LINES]
     for mark, least in SEPARATORS.items() if len(lines) == SAME_LINES else ():
         counts = {_QUOTED.sub("", line).count(mark) for line in lines}
-        if len(counts) == 1 and min(counts) >= least:
+        if len(counts) == 1 and min(counts) >= (
+            1 if mark == "," and not any(", " in line for line in lines) else least
+        ):
             return Head(start, start + len(lines[0]), mark, min(counts), document)
     return None
 
@@ -169,8 +171,13 @@ def _heads_of_rows(text: Text, units: Units, lines: Lines, heads: list[Head]) ->
     begins = ~units.continues
     begins[own] = True
     found = run_starts(lines.is_row, begins)
-    # A table that goes on after a gap has its head before that.
-    for number in np.flatnonzero(lines.is_row & ~units.continues).tolist():
+    # A table that goes on after a gap has its head before that; its first row may be cut, and no row then.
+    before = np.maximum.accumulate(np.where(lines.is_row, numbers + 1, np.where(units.continues, 0, numbers)))
+    for number in np.flatnonzero(lines.is_row & (found == numbers)).tolist() if heads else ():
+        first = before[number - 1] if number and units.continues[number] else number
+        cut = text.text[units.starts[first] : units.starts[number]]
+        if number in own or "<tr" in cut or ("<t" not in cut and cut.count("\n") > 2):
+            continue
         head = head_of(text, heads, int(lines.first[number]), int(units.documents[number]))
         rows = found == number
         found[rows] = numbers[rows] if head is None else own[heads.index(head)]
@@ -180,12 +187,15 @@ def _heads_of_rows(text: Text, units: Units, lines: Lines, heads: list[Head]) ->
 def with_heads(text: Text, pool: Pool, units: Units) -> Units:
     """Return the chunks `units`, of which heads of tables are units of their own if a chunk begins inside a table."""
     offered = np.flatnonzero(units.values > -np.inf).tolist()
-    has_rows = any(text.text.startswith(("|", "<tr"), int(units.starts[number])) for number in offered)
-    heads = find_heads(text, pool, has_rows=has_rows)
+    heads = find_heads(text, pool, has_rows="|" in text.text or "<t" in text.text)
     needed: dict[int, Head] = {}
     for number in offered if heads else ():
         start = int(units.starts[number])
-        head = head_of(text, heads, start, int(units.documents[number]))
+        # A splitter may cut the first row.
+        places = start, text.text.find("\n", start) + 1, text.text.find("<tr", start)
+        rows = (at for at in places if start <= at < units.ends[number])
+        found = (head_of(text, heads, at, int(units.documents[number])) for at in rows)
+        head = next(filter(None, found), None)
         if head is not None and head.end < start:
             needed[start] = head
     if not needed:

@@ -72,7 +72,7 @@ def without_unread(text: Text, pool: Pool) -> tuple[Text, Pool, list[str]]:
     unread = [one for number, one in enumerate(pool.candidates) if number not in {*read}]
     first = pool.candidates[max(bisect_right(text.owns, spans[0][0]) - 1, 0)].chunk.id
     note = f"data: {gone[-1]:,} characters of data: addresses and base64 are left out (first: {safe_repr(first, 40)})"
-    return cut, Pool([pool.candidates[number] for number in read], sorted(firsts.values()), unread), [note]
+    return cut, Pool([pool.candidates[number] for number in read], sorted(firsts.values()), unread, pool.copies), [note]
 
 
 def _next_text(text: str, at: int) -> int:

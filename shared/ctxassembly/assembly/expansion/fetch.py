@@ -7,6 +7,7 @@ kinds of references go together. Where that fails each kind goes alone, so nothi
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,9 @@ from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.tracing import TraceRecorder
 from ctxassembly.wording.unicode import is_storable
+
+_ROWS = re.compile(r"</t[dr]\b|^[^\n|]*\|[^\n|]*\||^(?:[^\n]*(?:[\t;]|,(?! ))[^\n]*\n){2}", re.MULTILINE)
+"""A row with tags or bars, or two of separated values. A comma with a blank after it is one of prose."""
 
 
 class StoreTraits(NamedTuple):
@@ -243,12 +247,14 @@ class _Search:
 
 
 def _beginnings(hits: Sequence[Chunk]) -> Iterator[ChunkRef]:
-    """Yield references to the first chunks of documents that have a text of another one: a title may be there."""
+    """Yield references to the first chunks of documents whose title, or the head of whose table, may be needed there.
+
+    A title is if another document has a text of this one, and a head if a hit has rows.
+    """
     times = Counter(hit.text.strip() for hit in hits)
-    if len(times) < len(hits):
-        seen = {hit.lookup_id for hit in hits if hit.index == 0}
-        named = (hit.lookup_id for hit in hits if hit.index and times[hit.text.strip()] > 1)
-        yield from (ChunkRef(name, 0) for name in dict.fromkeys(named) if name not in seen)
+    seen = {hit.lookup_id for hit in hits if hit.index == 0}
+    needed = (hit.lookup_id for hit in hits if hit.index and (times[hit.text.strip()] > 1 or _ROWS.search(hit.text)))
+    yield from (ChunkRef(name, 0) for name in dict.fromkeys(needed) if name not in seen)
 
 
 def _ask_store(

@@ -54,9 +54,14 @@ def score_by_query(text: Text, pool: Pool, units: Units, query: str, keys: Metad
     return units._replace(values=values, relevance=relevance)
 
 
-def score_by_rank(pool: Pool, units: Units) -> Units:
-    """Return `units` with values by rank, hits first, then their neighbors by distance."""
+def score_by_rank(pool: Pool, units: Units, window: int) -> Units:
+    """Return `units` with values by rank, hits first, then their neighbors by distance.
+
+    What is beyond the `window` is there for the head of its table alone.
+    """
     values = best_of_chunks(units, rank_values(pool), -np.inf)
+    is_far = np.array([one.distance > window for one in pool.candidates], bool)
+    values[best_of_chunks(units, 1.0 - is_far, 0.0) == 0] = -np.inf
     values[units.ends <= units.starts] = -np.inf
     return units._replace(values=values)
 

@@ -123,6 +123,34 @@ def test_rows_of_any_kind_have_their_head_at_any_limit(kind: str, limit: int, qu
     assert set(cells) <= {part for line in lines for part in line.split("\n")}
 
 
+FAR = {
+    **{kind: (head, form.replace(". Call first.", "")) for kind, (head, form) in KINDS.items()},
+    "one line": ("<table><tr><th>ward</th><th>hours</th></tr>", "<tr><td>ward {n}</td><td>{n} to {m}</td></tr>"),
+    "two values": ("ward,hours", "ward {n},{n} to {m}"),
+    "tabs": ("ward\thours\tphone", "ward {n}\t{n} to {m}\t02{n}"),
+}
+
+
+@pytest.mark.parametrize("query", [QUERY, None])
+@pytest.mark.parametrize("limit", [150, 400, 1_500, 8_000])
+@pytest.mark.parametrize("size", [0, 130, 333])
+@pytest.mark.parametrize("kind", FAR)
+def test_a_head_that_is_far_from_the_rows_is_fetched(kind: str, size: int, limit: int, query: str | None):
+    """Chunks of whole rows, or of so many characters that a splitter cut a row: the store has the first chunk."""
+    head, form = FAR[kind]
+    joint = "" if kind == "one line" else "\n"
+    lines = [form.format(n=n, m=n + 4) for n in (*range(60, 180), *range(60))]
+    whole = joint.join((head, *lines))
+    texts = [whole[at : at + size] for at in range(0, len(whole), size)] if size else []
+    texts = texts or [head, *[joint.join(lines[at : at + 8]) for at in range(0, 180, 8)]]
+    chunks = [Chunk(f"T{at}", "T", text, at) for at, text in enumerate(texts)]
+    hit = next(at for at, chunk in enumerate(chunks) if "ward 34" in chunk.text)
+    text = context_of(replace(SETTINGS, max_tokens=limit), hit, query=query, chunks=chunks).text
+    assert text.startswith(head)
+    assert "ward 34" in text
+    assert query or lines[0] not in text
+
+
 @pytest.mark.parametrize("mark", ["|", ";"])
 def test_the_words_of_a_head_are_those_of_all_its_rows(mark: str):
     """A question names the column and the row: the first rows, below the head, don't come before the one asked for."""
