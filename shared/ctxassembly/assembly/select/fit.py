@@ -212,8 +212,12 @@ def _with_unit(filling: Filling, kept: Fitted, number: int, around: tuple[float,
 
 
 def _first(filling: Filling, order: Ints) -> Fitted | None:
-    """Return the best unit, with what it needs or, if that doesn't fit, alone; None if it doesn't fit at all."""
-    for rule in (filling.rules.close, filling.rules.with_needed, lambda mask: mask):
+    """Return the best unit, with what it needs or, if that doesn't fit, alone; None if it doesn't fit at all.
+
+    It is never alone if its beginning may be read, with what it needs.
+    """
+    alone = [lambda mask: mask] if filling.may_skip else []
+    for rule in (filling.rules.close, filling.rules.with_needed, *alone):
         mask = np.zeros(len(filling.costs.units.starts), bool)
         mask[order[:1]] = True
         found = filling.write(rule(mask))
