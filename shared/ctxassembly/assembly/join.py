@@ -209,10 +209,9 @@ def _is_one_line(first: str, second: str) -> bool:
     last, following = first.rpartition("\n")[2], second.partition("\n")[0]
     if last.startswith("|"):
         return not last.endswith("|") or not following.startswith("|")
-    if not following[:1].isalnum():
-        return False
-    is_ended = last.endswith((".", "!", "?"))
-    return len(last) >= MIN_LINE if is_ended else "\n" not in first and following[:1].islower()
+    if last.endswith((".", "!", "?")):
+        return len(last) >= MIN_LINE and following[:1].isalnum()
+    return "\n" not in first and following[:1].islower()
 
 
 def _contained(first: str, second: str, min_chars: int) -> int:

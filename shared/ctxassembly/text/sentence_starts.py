@@ -149,8 +149,8 @@ def _is_inside(text: str, stops: Ints, starts: Ints, lines: Ints, kinds: Bytes, 
     is_number = is_digit(plain[stops - 1])
     # Where all is written small, a small letter begins sentences, too.
     is_before_small = (kinds[starts] & LOWER > 0) & (kinds[first] & LOWER == 0)
-    is_order = _is_roman(stops, run, plain) & ((kinds[stops - run] & LOWER) == 0)  # "Henry IV.", but not "20 V."
-    is_order &= ~follows_number(stops - run, kinds, plain)
+    is_capital = ((kinds[stops - run] & LOWER) == 0) & ~follows_number(stops - run, kinds, plain)
+    is_order = _is_roman(stops, run, plain) & is_capital  # "Henry IV.", but not "20 V."
     is_inside = (run > 0) & (run <= MAX_SHORT) & (is_before_small | is_order) & (plain[stops] == _FULL_STOP)
     is_inside |= is_abbreviated(stops, starts, kinds, plain) | _is_leader(stops, starts, kinds, plain)
     for number in np.flatnonzero(is_number & (run <= 2) & ~is_inside).tolist():

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from ctxassembly.text.kinds import Bools, Bytes, Codes, Ints
 
 MIN_WRAPPED, MIN_WRAPPED_UNSPACED = 40, 24
-"""Columns of the shortest line that may be full, with the next word: nobody breaks prose to less. In scripts without
-spaces some do."""
+"""Columns of the shortest line that may be full, with the next word; in scripts without spaces the second."""
 _WIDE = 0x2E80
 """From here on characters are two columns wide: Chinese, Japanese, Korean."""
 MIN_AROUND = 30
@@ -41,14 +40,11 @@ MIN_AROUND = 30
 MIN_VERSES = 3
 """Open lines of a paragraph, all before a capital, from which on it is a poem or a list; prose rarely has them."""
 _ROOM, _ROOM_THAI, MAX_WORD = 4, 12, 30
-"""Columns that may be left in a full line of wide characters, where no stop begins a line, of Thai words, and of words
-between blanks."""
+"""Columns that may be left in a full line: of Chinese and Japanese, of Thai and the like, and before other words."""
 _CASELESS = 0x590
 """From here on scripts have no case, but for a few."""
 MIN_SEPARATORS = 2
 """Separators of the shortest row of values; three lines with as many of them are rows."""
-_LOOK_AHEAD = 12
-"""Characters in which the end of a line's first word is looked for."""
 MAX_KEY = 24
 """Characters of the longest key before a colon."""
 _IS_OPENING = table_of(
@@ -60,12 +56,12 @@ _IS_OPEN_ENDING = table_of(
     "\uff0c\u3001\uff1b\u30fb\uff08\u300a\u300c\u300e\u300d\u300f\uff09\u300b\u3011\uff05\u060c\u061b\u066a\u1363\u1364\u104a\u055d"
 )
 """Last characters of a line after which, as after a letter, the sentence may go on."""
-_IS_ROW_ENDING = table_of(")]%")
+_IS_ROW_ENDING, _IS_CODE_ENDING = table_of(")]%"), table_of(")];")
 _IS_NUMERAL = table_of("0123456789\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341")
 _AFTER_NUMERAL = table_of(".)\u3001\uff09\uff0e")
 _IS_BULLET = table_of("-*+\u2022\u00b7\u2023\u25aa\u25e6")
-_CARRIAGE_RETURN, _BAR, _COMMA, _SEMICOLON, _TAB, _FULL_STOP, _QUOTED, _CALL, _COLON, _WIDE_COLON, _EQUALS, _BRACE = (
-    map(ord, "\r|,;\t.>(:\uff1a={")
+_RETURN, _BAR, _COMMA, _SEMICOLON, _TAB, _STOP, _QUOTE, _CALL, _COLON, _WIDE_COLON, _EQUALS, _BRACE = map(
+    ord, "\r|,;\t.>(:\uff1a={"
 )
 
 
@@ -75,43 +71,46 @@ def is_wrapped(lines: Ints, ends: Ints, kinds: Bytes, plain: Codes) -> Bools:
     `lines` has where each begins that isn't blank, and `ends` the last character of each.
     """
     last, starts = ends[:-1], lines[1:]
-    breaks = np.where(plain[starts - 2] == _CARRIAGE_RETURN, starts - 3, starts - 2)
+    breaks = np.where(plain[starts - 2] == _RETURN, starts - 3, starts - 2)
     is_next_line = (kinds[breaks] & NEWLINE) == 0
     indented = starts + run_lengths((kinds[starts[:, None] + np.arange(FEW_BLANKS)] & (SPACE | NEWLINE)) == SPACE)
     first = _first_letters(lines, indented, kinds, plain)
-    ahead = first[:, None] + np.arange(_LOOK_AHEAD)
-    word_ends = first + run_lengths((kinds.take(ahead, mode="clip") & LETTER) > 0)
     is_small, is_number = (kinds[first] & LOWER) > 0, is_digit(plain[first])
     has_case = ((kinds[first] & LETTER) > 0) & ~is_number & (plain[first] < _CASELESS)
-    is_open = _is_open(last, kinds, plain)
-    cut = np.flatnonzero((plain[last] == _FULL_STOP) & is_next_line)
+    cut = np.flatnonzero((plain[last] == _STOP) & is_next_line)
     is_cut = np.zeros(len(last), bool)  # an abbreviation ends the line
     is_cut[cut] = is_abbreviated(last[cut], first[cut], kinds, plain)
 
-    numbered_rows = _are_rows(lines, ends, first, plain)
-    begins = (word_ends == first) | numbered_rows | _has_cells(lines, ends, plain) | _is_code(lines, ends, kinds, plain)
-    begins |= _is_item(indented, first, kinds, plain) | _is_key(lines, ends, has_case & ~is_small, kinds, plain)
-    may_go_on = is_next_line & ~begins & (is_open | is_cut)
+    begins = ((kinds[first] & LETTER) == 0) | _is_item(indented, first, kinds, plain)
+    begins |= _is_key(lines, ends, has_case & ~is_small, kinds, plain) | _are_rows(lines, ends, first, plain)
+    begins |= _has_cells(lines, ends, plain) | _is_code(lines, ends, kinds, plain)
+    may_go_on = is_next_line & ~begins & (_is_open(last, kinds, plain) | is_cut)
 
-    is_unspaced = ((kinds[first] | kinds[last]) & UNSPACED) > 0
+    widths, needed, is_long = _widths(lines, ends, indented, first, kinds, plain)
+    is_near = np.append(False, is_next_line[:-1])  # with a line before it in the same paragraph
+    had_no_room = np.zeros(len(last), bool)
+    for width in (widths, ends + 1 - lines):  # texts are wrapped to columns or to characters
+        around = np.maximum(width[1:], np.where(is_near, np.append(0, width)[:-2], 0))
+        had_no_room |= (width[:-1] + needed >= around) & (~has_case | (around >= MIN_AROUND))
+    is_full = is_long & (is_small | had_no_room)
+    is_prose = is_small | _is_prose(may_go_on, is_full, is_small, has_case, is_next_line)
+    goes_on: Bools = may_go_on & ((is_full & is_prose) | (is_cut & is_number))
+    return goes_on
+
+
+def _widths(
+    lines: Ints, ends: Ints, indented: Ints, first: Ints, kinds: Bytes, plain: Codes
+) -> tuple[Ints, Ints, Bools]:
+    """Return the columns of each line, those that the first word of each next line needs, and which are long enough."""
+    wide = np.flatnonzero(plain >= _WIDE)
+    columns = ends + 1 - lines + np.searchsorted(wide, ends, "right") - np.searchsorted(wide, lines)
     blanks = np.flatnonzero((kinds & SPACE) > 0)  # the text ends in some
     words = np.minimum(blanks[np.searchsorted(blanks, first)], first + MAX_WORD)
-    words = np.where(
-        (kinds[first] & UNSPACED) > 0, np.where(plain[first] >= _WIDE, first + _ROOM, first + _ROOM_THAI), words
-    )
-    wide = np.flatnonzero(plain >= _WIDE)
-    columns = np.searchsorted(wide, ends, "right") - np.searchsorted(wide, lines) + ends + 1 - lines
-    least = np.where(is_unspaced | (plain[last] >= _WIDE), MIN_WRAPPED_UNSPACED, MIN_WRAPPED)
-    is_near = np.append(False, is_next_line[:-1])  # the line before is of the same paragraph
-    had_no_room = np.zeros(len(last), bool)
-    for widths in (columns, ends + 1 - lines):  # texts are wrapped to columns or to characters
-        around = np.maximum(widths[1:], np.where(is_near, np.append(0, widths)[:-2], 0))
-        had_no_room |= (widths[:-1] + words - indented >= around) & (~has_case | (around >= MIN_AROUND))
-    is_long = columns[:-1] + words - indented >= least
-    is_full = is_long & (is_small | had_no_room)
-    is_prose = _is_prose(may_go_on, is_full, is_small, has_case, is_next_line)
-    goes_on: Bools = may_go_on & ((is_full & (is_small | is_prose)) | (is_cut & is_number))
-    return goes_on
+    unspaced, last = (kinds[first] & UNSPACED) > 0, ends[:-1]
+    words = np.where(unspaced, first + np.where(plain[first] >= _WIDE, _ROOM, _ROOM_THAI), words)
+    is_compact = unspaced | ((kinds[last] & UNSPACED) > 0) | (plain[last] >= _WIDE)
+    least = np.where(is_compact, MIN_WRAPPED_UNSPACED, MIN_WRAPPED)
+    return columns, words - indented, columns[:-1] + words - indented >= least
 
 
 def _is_prose(may_go_on: Bools, is_full: Bools, is_small: Bools, has_case: Bools, is_next_line: Bools) -> Bools:
@@ -120,21 +119,18 @@ def _is_prose(may_go_on: Bools, is_full: Bools, is_small: Bools, has_case: Bools
     If none of the next lines begins with a small letter, though they could, they are few, and all full.
     """
     paragraphs = np.cumsum(~is_next_line)
-    is_small_there = np.bincount(paragraphs, may_go_on & is_small) > 0
     counts, full = np.bincount(paragraphs, may_go_on), np.bincount(paragraphs, may_go_on & is_full)
-    may_be_poem = has_case & ~is_small_there[paragraphs]
-    found: Bools = np.where(
-        may_be_poem, ((full == counts) & (counts < MIN_VERSES))[paragraphs], (2 * full >= counts)[paragraphs]
-    )
+    is_verse = (np.bincount(paragraphs, may_go_on & is_small) == 0) & ((full < counts) | (counts >= MIN_VERSES))
+    found: Bools = (2 * full >= counts)[paragraphs] & ~(has_case & is_verse[paragraphs])
     return found
 
 
 def _first_letters(lines: Ints, indented: Ints, kinds: Bytes, plain: Codes) -> Ints:
     """Return the first letter of each line but the first, behind marks and, in lines that are quoted, ">"."""
     ahead = indented[:, None] + np.arange(FEW_BLANKS)
-    is_quoted = plain[lines] == _QUOTED
+    is_quoted = plain[lines] == _QUOTE
     is_mark = _IS_OPENING[plain[ahead]]
-    quotes = (plain[ahead] == _QUOTED) | ((kinds[ahead] & (SPACE | NEWLINE)) == SPACE)
+    quotes = (plain[ahead] == _QUOTE) | ((kinds[ahead] & (SPACE | NEWLINE)) == SPACE)
     return indented + run_lengths(is_mark | (quotes & (is_quoted[1:] & is_quoted[:-1])[:, None]))
 
 
@@ -155,21 +151,18 @@ def _is_item(indented: Ints, first: Ints, kinds: Bytes, plain: Codes) -> Bools:
     is_letter = (digits == 0) & ((kinds[first] & (LETTER | UNSPACED)) == LETTER)
     behind = first + np.where(is_letter, 1, digits)
     is_closed = _AFTER_NUMERAL[plain[behind]] & (((kinds[behind + 1] & SPACE) > 0) | (plain[behind] >= _WIDE))
-    # "J. Bach" is an initial.
-    is_closed &= ~is_letter | (plain[behind] != _FULL_STOP) | ((kinds[first] & LOWER) > 0)
+    is_capital = ((kinds[first] & LOWER) == 0) & (plain[first] < _CASELESS)
+    is_closed &= ~is_letter | (plain[behind] != _STOP) | ~is_capital  # "J. Bach" is an initial
     found: Bools = is_bullet | (is_closed & (digits < 4))
     return found
 
 
 def _is_key(lines: Ints, ends: Ints, has_capital: Bools, kinds: Bytes, plain: Codes) -> Bools:
-    """Return whether each line but the first begins with a key, such as "Name:", and the one before, or a capital.
-
-    In prose, a small word or one of a script without case may be before a colon, too.
-    """
+    """Return whether each line but the first begins with a key, such as "Name:"; without a capital, both lines do."""
     colons = np.append(np.flatnonzero((plain == _COLON) | (plain == _WIDE_COLON)), len(plain) - FEW_BLANKS)
     colon = colons.take(np.searchsorted(colons, lines), mode="clip")
-    is_key = (colon - lines <= MAX_KEY) & (colon <= ends)
-    is_key &= ((kinds[colon + 1] & LETTER) == 0) | (plain[colon] >= _WIDE)
+    is_apart = ((kinds[colon + 1] & LETTER) == 0) | (plain[colon] >= _WIDE)
+    is_key = (colon - lines <= MAX_KEY) & (colon <= ends) & is_apart
     found: Bools = is_key[1:] & (has_capital | is_key[:-1])
     return found
 
@@ -195,10 +188,10 @@ def _has_cells(lines: Ints, ends: Ints, plain: Codes) -> Bools:
 
 
 def _is_code(lines: Ints, ends: Ints, kinds: Bytes, plain: Codes) -> Bools:
-    """Return whether each line but the last is code: a sign of code or a call is in it, and it ends in a bracket."""
+    """Return whether each line but the last is code: it has a sign or a call, and the next one, too, or its end has."""
     calls = np.flatnonzero(plain == _CALL)
     signs = np.flatnonzero((plain == _EQUALS) | (plain == _BRACE))
     signs = np.sort(np.concatenate([signs, calls[(kinds[calls - 1] & LETTER) > 0]]))
     has_sign = np.searchsorted(signs, lines) < np.searchsorted(signs, ends, "right")
-    found: Bools = has_sign[:-1] & (has_sign[1:] | _IS_ROW_ENDING[plain[ends[:-1]]])
+    found: Bools = has_sign[:-1] & (has_sign[1:] | _IS_CODE_ENDING[plain[ends[:-1]]])
     return found

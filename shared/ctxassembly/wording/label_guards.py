@@ -34,7 +34,6 @@ from ctxassembly.wording.unicode import apply_replacements, invalid_characters
 _ITEM = re.compile(r"[0-9]{1,9}[.)](?=\s)")
 """The number of a list item, as in Markdown."""
 _WORD = re.compile(r"[^\W_]")
-MIN_RULE = 3
 _TABLE_RULE = re.compile(r"[\s|:+=-]+")
 _COLUMNS = re.compile(r"[\s|:+]+")
 _ANGLES = re.compile(
@@ -93,7 +92,7 @@ def _is_below_heading(text: str, begin: int, line: str) -> bool:
     """
     rule = line.rstrip()
     heading = text[text.rfind("\n", 0, begin - 1) + 1 : begin - 1].rstrip()
-    return len(rule) > MIN_RULE and not rule.strip("*") and len(heading) == len(rule) and bool(_WORD.search(heading))
+    return len(rule) > 3 and not rule.strip("*") and len(heading) == len(rule) and bool(_WORD.search(heading))
 
 
 def _is_table_rule(line: str) -> bool:

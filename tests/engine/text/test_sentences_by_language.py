@@ -33,6 +33,7 @@ def test_units_and_short_words_end_sentences(text: str):
         "Pregunte a la Dra. López. ¦Luego venga. ¦Véase la pág. 5. ¦El Sr. Ruiz.",
         "Die Firma, gegr. 1901, wächst. ¦Sie hat 5 Mio. Euro. ¦Siehe Abschn. 5. ¦Das kostet 3 Mrd. Euro.",
         "Ir. De Vries komt. ¦Zie hfst. 3 en afb. 5. ¦Mw. Jansen ook.",
+        "Er wohnt in der Hauptstr. 5 in Bonn. ¦Die Fa. Müller u. a. liefern. ¦Los EE. UU. firman. ¦Zob. art. 9 ust. 2.",
         "Voir chap. 3 et M. Dupont. ¦Fin.",
         "См. рис. 5 и табл. 2. ¦Проф. Иванов, ул. Ленина. ¦Всё.",
         "Zie Art. IV voor meer. ¦Am 7. Mai kam er. ¦Ende.",
@@ -134,6 +135,8 @@ def test_a_full_line_without_a_stop_goes_on_in_every_script(text: str):
         "The tenant has to keep the house in good order at all\n* the tenant pays on the first of each month",
         "The tenant has to keep the house in good order at all\nDate of birth: 5 May 1970",
         "The tenant has to keep the house in good order at all\n一、病人不得进食",
+        "세입자는 집과 정원을 항상 깨끗하고 좋은 상태로 유지하고 있어야\n가. 세입자는 매월 첫날에 임대료를 낸다",
+        "return make_words(text, language, separators);\nexport default something",
         "2024-03-01 12:00:01 INFO server started on port of call\n2024-03-01 12:00:02 INFO server stopped on the other",
     ],
 )
