@@ -138,7 +138,7 @@ def test_a_passage_of_several_sections_names_that_of_its_best_chunk() -> None:
         ("one", [3], ", page 3", (3,)),
         ("none", [], "", ()),
         ("as text", ["3", "4"], ", pages 3-4", (3, 4)),
-        ("printed labels", ["iv", 3], ", pages 3, iv", (3, "iv")),
+        ("printed labels", ["iv", 3], ", pages iv, 3", ("iv", 3)),
         ("lists in a list", [[3], [4, [6]]], ", pages 3-4, 6", (3, 4, 6)),
         ("a tuple", (3, 4), ", pages 3-4", (3, 4)),
         ("a set", {4, 3}, ", pages 3-4", (3, 4)),
