@@ -216,8 +216,10 @@ def _first(filling: Filling, order: Ints) -> Fitted | None:
 
     It is never alone if its beginning may be read, with what it needs.
     """
-    alone = [lambda mask: mask] if filling.may_skip else []
-    for rule in (filling.rules.close, filling.rules.with_needed, *alone):
+    rules: list[Callable[[Bools], Bools]] = [filling.rules.close, filling.rules.with_needed]
+    if filling.may_skip:
+        rules.append(lambda mask: mask)
+    for rule in rules:
         mask = np.zeros(len(filling.costs.units.starts), bool)
         mask[order[:1]] = True
         found = filling.write(rule(mask))
