@@ -23,7 +23,7 @@ from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.ingestion.beginnings import common_beginning
 from ctxassembly.ingestion.matches import shared_length
-from ctxassembly.ingestion.overlaps import pair_overlaps
+from ctxassembly.ingestion.overlaps import HALF, pair_overlaps
 from ctxassembly.text.sentences import PAD
 
 _GAP = PAD[:2]
@@ -96,6 +96,11 @@ def join(pool: Pool, config: AssemblyConfig) -> Text:
     for number, (candidate, joint) in enumerate(zip(pool.candidates, _joints(pool, config), strict=True)):
         text = candidate.chunk.text
         cut, header, glue = joint or (0, 0, _GAP)
+        if joint is not None and cut and (halves := len(parts[-1]) - len(parts[-1].rstrip(HALF))):
+            # This chunk has the whole of the character that the chunk before it has a half of.
+            parts[-1] = parts[-1][:-halves]
+            size -= halves
+            ends[-1] -= halves
         parts += (glue, text[cut:] if cut else text)
         size += len(glue)
         if joint is None:
@@ -121,9 +126,11 @@ def _joints(pool: Pool, config: AssemblyConfig) -> list[Joint | None]:
             unknown.append({})
         else:
             is_adjacent = candidate.position - before.position <= 1
+            texts = before.chunk.text.rstrip(HALF), chunk.text.lstrip(HALF)
             joint = _find_join(before.chunk, chunk, is_adjacent, config.min_overlap_chars, config.max_overlap_chars)
-            if joint is _UNKNOWN:
-                unknown[-1][number] = before.chunk.text, chunk.text
+            is_half = texts != (before.chunk.text, chunk.text) and joint is not None and not joint.cut
+            if joint is _UNKNOWN or is_half:
+                unknown[-1][number] = texts
         joints.append(joint)
         # A chunk inside the one before it has nothing that the next one could continue.
         is_inside = joint is not None and joint.cut == len(chunk.text) and before is not None
@@ -133,7 +140,8 @@ def _joints(pool: Pool, config: AssemblyConfig) -> list[Joint | None]:
     for pairs, lengths in zip(unknown, found, strict=True):
         for number, length in zip(pairs, lengths, strict=True):
             if 0 < length <= (config.max_overlap_chars or length):
-                joints[number] = Joint(length, 0, "")
+                text = pool.candidates[number].chunk.text
+                joints[number] = Joint(length + len(text) - len(text.lstrip(HALF)), 0, "")
     return joints
 
 
@@ -192,7 +200,7 @@ def _recorded(first: Chunk, second: Chunk) -> Joint | None:
         return None
     if not length:
         return _TOUCHING
-    if first.text.endswith(second.text[:length]):
+    if first.text.rstrip(HALF).endswith(second.text[:length].lstrip(HALF)):
         return Joint(length, 0, "")
     # A header, with which both begin, and then the overlap.
     header = len(common_beginning([first.text, second.text[:length]]))

@@ -108,6 +108,12 @@ def is_overlap(splitter: Splitter | None, match: Match, *, is_repeated: bool, mi
     return is_filled or is_own_line or match.length > LONG or (match.begins_line and match.length >= SHORT)
 
 
+HALF = "\ufffd"
+"""What a splitter by tokens leaves of a character that it cuts, at the edges of two chunks."""
+MIN_BY_TOKENS = 3
+"""Characters above which a match is an overlap in a document with halves, few of which have few tokens."""
+
+
 def find_overlaps(documents: Sequence[Sequence[str]], apart: Sequence[Collection[int]] = ()) -> list[list[int]]:
     """Return the characters that each chunk repeats of the one before, for all documents of one call.
 
@@ -115,6 +121,9 @@ def find_overlaps(documents: Sequence[Sequence[str]], apart: Sequence[Collection
     for itself: only a long match is an overlap there.
     """
     apart = apart or [()] * len(documents)
+    halves = [[len(text) - len(text.lstrip(HALF)) for text in chunks] for chunks in documents]
+    are_cut = [any(text != text.strip(HALF) for text in chunks) for chunks in documents]
+    documents = [[text.strip(HALF) for text in chunks] for chunks in documents]
     matches = [[find_match(*pair) for pair in pairwise(chunks)] for chunks in documents]
     inner = [
         [match for at, match in enumerate(pairs, 1) if at not in begins]
@@ -125,12 +134,13 @@ def find_overlaps(documents: Sequence[Sequence[str]], apart: Sequence[Collection
     if showing < max(3, 0.1 * sum(map(bool, inner))):  # one document with rows that begin alike, among others or alone
         of_call = None
     result = []
-    for chunks, pairs, own, begins in zip(documents, matches, inner, apart, strict=True):
-        splitter, least = of_call or find_splitter(own), lone_overlap(own)
+    for chunks, pairs, own, begins, more, is_cut in zip(documents, matches, inner, apart, halves, are_cut, strict=True):
+        splitter, least = of_call or find_splitter(own), MIN_BY_TOKENS if is_cut else lone_overlap(own)
         lengths = [
             _length(None if at in begins else splitter, match, chunks, at, least) for at, match in enumerate(pairs, 1)
         ]
-        result.append([0, *lengths][: len(chunks)])
+        overlaps = [0, *lengths][: len(chunks)]
+        result.append([length and length + half for length, half in zip(overlaps, more, strict=True)])
     return result
 
 
