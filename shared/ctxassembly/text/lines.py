@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ctxassembly.text.kinds import CLOSING, LETTER, NEWLINE, SPACE, STOP, WIDE_STOP, last_characters, table_of
+from ctxassembly.text.kinds import (
+    CLOSING,
+    LETTER,
+    NEWLINE,
+    SPACE,
+    STOP,
+    UNSPACED,
+    WIDE_STOP,
+    last_characters,
+    run_lengths,
+    table_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,9 +44,9 @@ _QUESTION = table_of("?\uff1f")
 _MARKS = table_of("*_")
 """Of emphasis: a line between two of them is a heading."""
 _BULLETS = table_of("-*+\u2022\u00b7\u2023\u25aa\u25e6\u2013\u2014")
-_AFTER_NUMBER = table_of(".)")
+_AFTER_NUMBER, _WIDE = table_of(".)\u3001\uff09\uff0e"), 0x2E80
+_NUMERALS = table_of("0123456789\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341")
 _AFTER_T = table_of("ra")
-_DIGITS = (ord("0"), ord("9"))
 _MAX_INDENT, _MAX_DIGITS = 8, 3
 
 
@@ -83,20 +94,19 @@ def read_lines(starts: Ints, ends: Ints, kinds: Bytes, plain: Codes) -> Lines:
         breaks > 1,
         is_ended,
         begins & (plain[first] == _BAR) | is_tag,
-        begins & _is_item(kinds, plain, first),
+        begins & begins_item(kinds, plain, first),
         begins & ((plain[first] == _HASH) | is_bold) & (~is_ended | _QUESTION[plain[last - 2 * is_bold]]),
     )
 
 
-def _is_item(kinds: Bytes, plain: Codes, first: Ints) -> Bools:
+def begins_item(kinds: Bytes, plain: Codes, first: Ints) -> Bools:
     """Return whether a bullet, or a number or letter with a stop or bracket, is at each of `first`."""
     is_bullet = _BULLETS[plain[first]] & ((kinds[first + 1] & SPACE) > 0)
-    behind = first
-    for _ in range(_MAX_DIGITS):
-        behind = behind + ((plain[behind] >= _DIGITS[0]) & (plain[behind] <= _DIGITS[1]))
-    behind = np.where((behind == first) & ((kinds[first] & LETTER) > 0), first + 1, behind)
-    is_numbered = (behind > first) & _AFTER_NUMBER[plain[behind]] & ((kinds[behind + 1] & SPACE) > 0)
-    found: Bools = is_bullet | is_numbered
+    digits = run_lengths(_NUMERALS[plain[first[:, None] + np.arange(_MAX_DIGITS + 1)]])
+    is_letter = (digits == 0) & ((kinds[first] & (LETTER | UNSPACED)) == LETTER)
+    behind = first + np.where(is_letter, 1, digits)
+    is_apart = ((kinds[behind + 1] & SPACE) > 0) | (_AFTER_NUMBER[plain[behind]] & (plain[behind] >= _WIDE))
+    found: Bools = is_bullet | ((behind > first) & (digits <= _MAX_DIGITS) & _AFTER_NUMBER[plain[behind]] & is_apart)
     return found
 
 

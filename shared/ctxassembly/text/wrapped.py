@@ -27,6 +27,7 @@ from ctxassembly.text.kinds import (
     run_lengths,
     table_of,
 )
+from ctxassembly.text.lines import begins_item
 
 if TYPE_CHECKING:
     from ctxassembly.text.kinds import Bools, Bytes, Codes, Ints
@@ -56,10 +57,8 @@ _IS_OPEN_ENDING = table_of(
     "\uff0c\u3001\uff1b\u30fb\uff08\u300a\u300c\u300e\u300d\u300f\uff09\u300b\u3011\uff05\u060c\u061b\u066a\u1363\u1364\u104a\u055d"
 )
 """Last characters of a line after which, as after a letter, the sentence may go on."""
+_IS_BRACKET = table_of("(\uff08")
 _IS_ROW_ENDING, _IS_CODE_ENDING = table_of(")]%"), table_of(")];")
-_IS_NUMERAL = table_of("0123456789\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341")
-_AFTER_NUMERAL = table_of(".)\u3001\uff09\uff0e")
-_IS_BULLET = table_of("-*+\u2022\u00b7\u2023\u25aa\u25e6")
 _RETURN, _BAR, _COMMA, _SEMICOLON, _TAB, _STOP, _QUOTE, _CALL, _COLON, _WIDE_COLON, _EQUALS, _BRACE = map(
     ord, "\r|,;\t.>(:\uff1a={"
 )
@@ -81,7 +80,9 @@ def is_wrapped(lines: Ints, ends: Ints, kinds: Bytes, plain: Codes) -> Bools:
     is_cut = np.zeros(len(last), bool)  # an abbreviation ends the line
     is_cut[cut] = is_abbreviated(last[cut], first[cut], kinds, plain)
 
-    begins = ((kinds[first] & LETTER) == 0) | _is_item(indented, first, kinds, plain)
+    is_initial = has_case & ~is_small & (plain[first + 1] == _STOP)  # J. Bach
+    begins = begins_item(kinds, plain, np.where(_IS_BRACKET[plain[indented]], first, indented)) & ~is_initial
+    begins |= (kinds[first] & LETTER) == 0
     begins |= _is_key(lines, ends, has_case & ~is_small, kinds, plain) | _are_rows(lines, ends, first, plain)
     begins |= _has_cells(lines, ends, plain) | _is_code(lines, ends, kinds, plain)
     may_go_on = is_next_line & ~begins & (_is_open(last, kinds, plain) | is_cut)
@@ -142,19 +143,6 @@ def _is_open(last: Ints, kinds: Bytes, plain: Codes) -> Bools:
     is_ended = (stop < last) & ((kinds[stop] & (STOP | WIDE_STOP)) > 0)
     is_open: Bools = (((kinds[last] & LETTER) > 0) | _IS_OPEN_ENDING[plain[last]]) & ~is_ended
     return is_open
-
-
-def _is_item(indented: Ints, first: Ints, kinds: Bytes, plain: Codes) -> Bools:
-    """Return whether a bullet, or a number or small letter with a stop or bracket, begins each line."""
-    is_bullet = _IS_BULLET[plain[indented]] & ((kinds[indented + 1] & SPACE) > 0)
-    digits = run_lengths(_IS_NUMERAL[plain[first[:, None] + np.arange(4)]])
-    is_letter = (digits == 0) & ((kinds[first] & (LETTER | UNSPACED)) == LETTER)
-    behind = first + np.where(is_letter, 1, digits)
-    is_closed = _AFTER_NUMERAL[plain[behind]] & (((kinds[behind + 1] & SPACE) > 0) | (plain[behind] >= _WIDE))
-    is_capital = ((kinds[first] & LOWER) == 0) & (plain[first] < _CASELESS)
-    is_closed &= ~is_letter | (plain[behind] != _STOP) | ~is_capital  # "J. Bach" is an initial
-    found: Bools = is_bullet | (is_closed & (digits < 4))
-    return found
 
 
 def _is_key(lines: Ints, ends: Ints, has_capital: Bools, kinds: Bytes, plain: Codes) -> Bools:
