@@ -77,13 +77,12 @@ def _above_rule(whole: str, start: int, end: int) -> tuple[int, int, str, int] |
 
 def _first_line(text: Text, document: int) -> Head | None:
     """Return the first line of a document of separated values; None if it is another document."""
-    start = text.opens[document]
-    lines = [*filter(None, text.text[start : start + MAX_LINES].split("\n"))][:SAME_LINES]
-    for mark, least in SEPARATORS.items() if len(lines) == SAME_LINES else ():
+    start, end = [*text.opens, len(text.text)][document : document + 2]
+    lines = [*filter(None, text.text[start : min(end, start + MAX_LINES)].split("\n"))][:SAME_LINES]
+    for mark, least in SEPARATORS.items() if len(lines) == SAME_LINES and ". " not in lines[0] else ():
         counts = {_QUOTED.sub("", line).count(mark) for line in lines}
-        if len(counts) == 1 and min(counts) >= (
-            1 if mark == "," and not any(", " in line for line in lines) else least
-        ):
+        has_blanks = any(f"{mark} " in line for line in lines)
+        if len(counts) == 1 and min(counts) >= (least if has_blanks else 1):
             return Head(start, start + len(lines[0]), mark, min(counts), document)
     return None
 
