@@ -18,7 +18,7 @@ from quality.ours import ours
 from quality.python_reference import python_reference
 from quality.strategies import Entry
 
-EVERY = 5
+EVERY = 2
 """One in so many of the set's questions."""
 HITS = 20
 CHUNK_CHARS, OVERLAP_CHARS = 1_200, 240

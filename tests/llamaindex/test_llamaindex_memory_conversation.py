@@ -51,7 +51,7 @@ def conversing(memory: Any, conversation: Conversation | None = None) -> Context
 
 
 TURNS = {
-    (0, 1): f"[1] Source: weavers.pdf\n{TEXTS[0]}\n{TEXTS[1]}",
+    (0, 1): f"[1] Source: weavers.pdf\n{TEXTS[0]} {TEXTS[1]}",
     (1, 2): f"[2] Source: weavers.pdf\n[1] continues above\n{TEXTS[2]}",
     (4,): f"[3] Source: tax.pdf\n{TEXTS[4]}",
     (1, 0): GIVEN_ABOVE,
@@ -75,7 +75,7 @@ def test_what_the_memory_has_trimmed_comes_back_under_its_label() -> None:
     assert first.text not in [message.content for message in memory.get()]
     assert (
         postprocessor.context(found(4, 0, 1)).text
-        == f"[2] Source: tax.pdf\n{TEXTS[4]}\n\n[1] Source: weavers.pdf\n{TEXTS[0]}\n{TEXTS[1]}"
+        == f"[2] Source: tax.pdf\n{TEXTS[4]}\n\n[1] Source: weavers.pdf\n{TEXTS[0]} {TEXTS[1]}"
     )
 
 
