@@ -236,6 +236,36 @@ def test_headings_are_read_above_text_that_is_cut_from_them(text: str, path: str
 PARSERS = [SentenceSplitter(chunk_size=80, chunk_overlap=20), TokenTextSplitter(chunk_size=60, chunk_overlap=10)]
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("clean.sh", "# remove what is old\n\nrm -r old"),
+        ("crontab.txt", "# restart the service\n0 3 * * * systemctl restart app"),
+        ("faq.txt", "Like this.\n\nAlmost everyone gets it wrong at first.\n----------------------------------------"),
+        ("license.txt", "The requirements of the Affero License,\nsection 13, concerning interaction, apply."),
+    ],
+)
+def test_a_comment_a_rule_and_a_line_of_a_paragraph_are_no_headings(source: str, text: str, store: VectorStore) -> None:
+    chunks = number_chunks([Document(each, metadata={"source": source}) for each in (text, "From Nordic mythology.")])
+    store.add_documents(chunks)
+    config = AssemblyConfig(neighbors="unfiltered", format="minimal", window=0, candidate_window=0)
+    assembler = ContextAssembler(config=config, store=VectorStoreNeighbors(store))
+    assert assembler.as_context().invoke(chunks[1:]).text == chunks[1].page_content
+
+
+def test_a_heading_inside_a_chunk_takes_the_place_of_the_last_one_above_it(store: VectorStore) -> None:
+    texts = (
+        "# Notes\n\n## 2.0\n\n### Languages\n\nUpdate German.",
+        "Update French.\n\n### Builds\n\nBump the wheels by two.",
+    )
+    chunks = number_chunks([Document(each, metadata={"source": "notes.md"}) for each in texts])
+    store.add_documents(chunks)
+    config = AssemblyConfig(neighbors="unfiltered", format="minimal", window=0, max_tokens=20)
+    found = ContextAssembler(config=config, store=VectorStoreNeighbors(store)).as_context()
+    context = found.invoke({"documents": chunks[1:], "query": "Which wheels were bumped?"})
+    assert context.text == "Notes > 2.0\n### Builds\n\nBump the wheels by two."
+
+
 @pytest.mark.parametrize("parser", PARSERS)
 @pytest.mark.parametrize("text", [" ".join(YEARS), TABLES["Markdown"], "# Leave\n\n" + "\n\n".join(YEARS)])
 def test_nodes_of_any_parser_are_read_once_and_embedded_as_they_were(parser: Any, text: str) -> None:

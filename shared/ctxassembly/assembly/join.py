@@ -104,7 +104,8 @@ def join(pool: Pool, config: AssemblyConfig) -> Text:
         parts += (glue, text[cut:] if cut else text)
         size += len(glue)
         if joint is None:
-            breaks.append(size + len(text) - len(text.lstrip()))
+            # Where its first sentence begins: blanks at the beginning of a line are part of it.
+            breaks.append(size + text.rfind("\n", 0, len(text) - len(text.lstrip())) + 1)
             if number in pool.documents:
                 opens.append(breaks[-1])
         begins.append(size - cut + header)

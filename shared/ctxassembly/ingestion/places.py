@@ -25,11 +25,14 @@ class Place(NamedTuple):
     """The headings above it, outermost first; at most 300 characters, the last ones."""
 
 
-def find_places(chunks: Sequence[str], overlaps: Sequence[int]) -> list[Place]:
-    """Return where each of the `chunks` of a document begins; `overlaps` are what they repeat of the one before."""
+def find_places(chunks: Sequence[str], overlaps: Sequence[int], name: str = "") -> list[Place]:
+    """Return where each of the `chunks` of a document begins; `overlaps` are what they repeat of the one before.
+
+    The `name` of the file tells Markdown from code.
+    """
     text, starts = _rebuilt(chunks, overlaps)
     names = find_names([chunk[overlap:] for chunk, overlap in zip(chunks, overlaps, strict=True)])
-    tables, headings, fence = TableReader(), HeadingReader(), ""
+    tables, headings, fence = TableReader(), HeadingReader(name), ""
     lines, line_start, before, earlier = iter(_LINE_ENDS.split(text)), 0, "", ""
     line, places, cuts = next(lines, ""), list[Place](), {*starts}
     for start, chunk in zip(starts, chunks, strict=True):

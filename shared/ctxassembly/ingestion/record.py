@@ -17,6 +17,7 @@ from ctxassembly.ingestion.overlaps import find_overlaps
 from ctxassembly.ingestion.places import PATH_SEPARATOR, find_places
 from ctxassembly.ingestion.tables import MAX_HEAD
 from ctxassembly.ingestion.version import document_version
+from ctxassembly.safe_repr import to_text
 from ctxassembly.wording.metadata_labels import line_of
 
 Recorded = Mapping[str, "str | int"]
@@ -69,7 +70,8 @@ def _record(bodies: _Bodies, found: Sequence[int], keys: MetadataKeys) -> dict[i
         own = [text[overlap:] for text, overlap in zip(texts, overlaps, strict=True)]
         of_document = {MetadataKeys.chunk_count: len(chunks), MetadataKeys.document_version: document_version(own)}
     recorded: dict[int, Recorded] = {}
-    for at, (index, place) in enumerate(zip(indexes, find_places(texts, overlaps), strict=True)):
+    name = to_text(keys.read(chunks[0].metadata, "source")) or to_text(chunks[0].document_id) or ""
+    for at, (index, place) in enumerate(zip(indexes, find_places(texts, overlaps, name), strict=True)):
         # What both chunks begin with is repeated, too: it is read once, and again where it changes.
         has_same_header = at > 0 and headers[at] == headers[at - 1]
         overlap = len(headers[at]) + overlaps[at] if has_same_header else 0 if headers[at] else overlaps[at]

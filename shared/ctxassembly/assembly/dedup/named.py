@@ -20,20 +20,21 @@ class Fit(NamedTuple):
     whole: float
     """By all that is known of it; a word of its name counts twice."""
     name: float
-    """By its id, source, title and first line."""
+    """By its id, source, title and first line, unless that is what the documents have in common."""
 
 
 def document_fits(
-    candidates: Iterable[Candidate], groups: Iterable[Sequence[Candidate]], query: str, keys: MetadataKeys
+    candidates: Iterable[Candidate], groups: Sequence[Sequence[Candidate]], query: str, keys: MetadataKeys
 ) -> dict[str, Fit]:
     """Return by id how well each document with a text of `groups`, which are copies, fits `query`."""
     shared = {one.chunk.document_id for group in groups for one in group}
+    copies = {id(one.chunk) for group in groups for one in group}
     asked = name_words(query) | {*words(query)}
     asked -= stop_words(asked)
     said, named = {name: set[str]() for name in shared}, {name: set[str]() for name in shared}
     for chunk in (one.chunk for one in candidates if len(shared) > 1 and one.chunk.document_id in shared):
         names = [chunk.document_id, *(str(keys.read(chunk.metadata, key) or "") for key in ("source", "title"))]
-        names += [chunk.text[:MAX_CHARS].partition("\n")[0]] if chunk.index == 0 else []
+        names += [chunk.text[:MAX_CHARS].partition("\n")[0]] if chunk.index == 0 and id(chunk) not in copies else []
         said[chunk.document_id] |= asked.intersection(words(chunk.text))
         named[chunk.document_id] |= asked & name_words(" ".join(names))
 

@@ -14,9 +14,11 @@ from ctxassembly.assembly.join import Text
 from ctxassembly.assembly.pool import Pool
 from ctxassembly.assembly.render.headers import Headers, format_name
 from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.ingestion.places import PATH_SEPARATOR
 from ctxassembly.wording.label_guards import escape_labels
 
 _HEADING = re.compile(r"^(?:#{1,6}\s|([=\-~^])\1{2,}\s*$)|<h[1-6]\b", re.MULTILINE)
+_RANK = re.compile(r"(#{1,6})\s")
 _TABLE_END = re.compile(r"\n[^\S\n]*\n|</table", re.IGNORECASE)
 
 
@@ -46,5 +48,9 @@ def lead_above(leads: Mapping[int, Lead], text: Text, owns: list[int], start: in
     if number not in leads:
         return ""
     before = text.text[text.begins[number] : start]
-    parts = zip(leads[number], (_HEADING, _TABLE_END), strict=True)
+    path, head = leads[number]
+    own = _RANK.match(text.text, start) if start > text.begins[number] else None
+    if own:  # this heading takes the place of those of its rank and below
+        path = PATH_SEPARATOR.join(path.split(PATH_SEPARATOR)[: len(own[1]) - 1])
+    parts = zip((path, head), (_HEADING, _TABLE_END), strict=True)
     return "".join([f"{line}\n" for line, end in parts if line and line not in said and not end.search(before)])

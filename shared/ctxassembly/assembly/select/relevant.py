@@ -52,5 +52,5 @@ def stopped_note(selection: Selection, tokens: int, chars_per_token: float) -> s
         return ""
     sizes = (units.ends - units.starts)[order] / chars_per_token
     count = max(int(np.searchsorted(np.cumsum(sizes), NEXT_TOKENS, "right")), 1)
-    added = f"{pluralize(count, 'sentence')} with a relevance of at most {units.relevance[order[0]]:.2f}"
+    added = f"{pluralize(count, 'sentence')} with a relevance of at most {max(units.relevance[order[0]], 0):.2f}"
     return f"min_relevance: stopped at {tokens:,} tokens; the next {NEXT_TOKENS:,} would add {added}"
