@@ -71,10 +71,11 @@ def expand_hits(
     yield from log.end(len(usable))
     if (neighbors or asked) and config.dedup != "none":  # neighbors bring copies of their own
         usable = yield from duplicates.drop_exact(usable, asked)
-        neighbors, usable = [
-            tuple([one for one in some if one.is_hit or one.chunk.document_id not in duplicates.unnamed])
-            for some in (neighbors, usable)
-        ]
+        if unnamed := duplicates.unnamed:
+            neighbors, usable = [
+                tuple([one for one in some if one.is_hit or one.chunk.document_id not in unnamed])
+                for some in (neighbors, usable)
+            ]
     usable = duplicates.drop(usable, find_containers(usable), CONTAINED)
     if config.dedup in ("near", "semantic"):
         usable = yield from duplicates.drop_similar(usable)
