@@ -50,7 +50,7 @@ def lead_above(leads: Mapping[int, Lead], text: Text, owns: list[int], start: in
     before = text.text[text.begins[number] : start]
     path, head = leads[number]
     own = _RANK.match(text.text, start) if start > text.begins[number] else None
-    if own:  # this heading takes the place of those of its rank and below
+    if own:  # it takes the place of what has its rank or a lower one
         path = PATH_SEPARATOR.join(path.split(PATH_SEPARATOR)[: len(own[1]) - 1])
     parts = zip((path, head), (_HEADING, _TABLE_END), strict=True)
     return "".join([f"{line}\n" for line, end in parts if line and line not in said and not end.search(before)])
