@@ -90,7 +90,9 @@ def _owned(text: Text, owns: list[int], start: int, end: int) -> Iterator[tuple[
     number = max(bisect_right(owns, start) - 1, 0)
     while number < len(owns) and owns[number] < end:
         first, last = max(start, owns[number]), min(end, text.ends[number])
-        if first < last:
+        if first < last and not text.cuts:
+            yield number, first, last
+        elif first < last:
             cuts = text.cuts[bisect_right(text.cuts, first) : bisect_left(text.cuts, last)]
             yield from ((number, *part) for part in pairwise((first, *cuts, last)))
         number += 1

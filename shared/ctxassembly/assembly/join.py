@@ -78,6 +78,8 @@ class Text(NamedTuple):
     def in_chunk(self, number: int, start: int, end: int) -> Span:
         """Return the offsets in a chunk of a part of its text that no cut divides."""
         begin = (self.origins or self.begins)[number] - self.headers[number]
+        if not self.cuts:
+            return start - begin, end - begin
         before, after = self.gone[bisect_right(self.cuts, start)], self.gone[bisect_left(self.cuts, end)]
         return start + before - begin, end + after - begin
 

@@ -10,6 +10,7 @@ missed, with 20 characters a quarter. A document alone shows less than all docum
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -60,9 +61,10 @@ def find_splitter(matches: Sequence[Match], *, of_call: bool = False) -> Splitte
         and (match.begins_line or not match.ends_line)
     ]
     sample = usable[:: len(usable) // MAX_SAMPLE + 1]
+    lengths, most = sorted(match.length for match in sample), sorted(match.length + match.unit for match in sample)
     for slack, agreement in SLACKS if sample else ():
-        tried = [Splitter(top, slack, 0.0, keeps_lines=False) for top in {match.length for match in sample}]
-        count, _, best = max((sum(map(one.explains, sample)), one.maximum, one) for one in tried)
+        count, top = max((bisect_right(lengths, top * slack) - bisect_right(most, top / slack), top) for top in lengths)
+        best = Splitter(top, slack, 0.0, keeps_lines=False)
         share = count / len(sample)
         if share < agreement or share * len(usable) < max(min_count, min_share * len(matches)):
             continue

@@ -7,10 +7,10 @@ kinds of references go together. Where that fails each kind goes alone, so nothi
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ctxassembly.assembly.adjacency.linked import adopt_documents, assign_document, merge_linked
@@ -27,9 +27,6 @@ from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import describe_error, safe_repr
 from ctxassembly.tracing import TraceRecorder
 from ctxassembly.wording.unicode import is_storable
-
-_ROWS = re.compile(r"</t[dr]\b|^[^\n|]*\|[^\n|]*\||^(?:[^\n]*(?:[\t;]|,(?! ))[^\n]*\n){2}", re.MULTILINE)
-"""A row with tags or bars, or two of separated values. A comma with a blank after it is one of prose."""
 
 
 class StoreTraits(NamedTuple):
@@ -253,8 +250,22 @@ def _beginnings(hits: Sequence[Chunk]) -> Iterator[ChunkRef]:
     """
     times = Counter(hit.text.strip() for hit in hits)
     seen = {hit.lookup_id for hit in hits if hit.index == 0}
-    needed = (hit.lookup_id for hit in hits if hit.index and (times[hit.text.strip()] > 1 or _ROWS.search(hit.text)))
+    needed = (hit.lookup_id for hit in hits if hit.index and (times[hit.text.strip()] > 1 or _has_rows(hit.text)))
     yield from (ChunkRef(name, 0) for name in dict.fromkeys(needed) if name not in seen)
+
+
+def _has_rows(text: str) -> bool:
+    """Return True if a text has a row with tags or bars, or two of separated values.
+
+    A comma with a blank after it is one of prose.
+    """
+    if "</td" in text or "</tr" in text:
+        return True
+    lines = text.split("\n")
+    if "|" in text and any(line.count("|") > 1 for line in lines):
+        return True
+    separated = ["\t" in line or ";" in line or "," in line.replace(", ", "") for line in lines[:-1]]
+    return any(both == (True, True) for both in pairwise(separated))
 
 
 def _ask_store(
